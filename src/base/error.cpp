@@ -1,0 +1,75 @@
+#include "base/error.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace twill {
+
+std::string to_string(const Place& place) {
+  if (!place) return {};
+  std::string text = place.source->name + ":" + std::to_string(place.line);
+  if (place.column > 0) text += ":" + std::to_string(place.column);
+  return text;
+}
+
+std::string line_text(const Place& place) {
+  if (!place) return {};
+  const std::string& text = place.source->text;
+  std::size_t begin = 0;
+  for (std::uint32_t line = 1; line < place.line; ++line) {
+    begin = text.find('\n', begin);
+    if (begin == std::string::npos) return {};
+    ++begin;
+  }
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+namespace {
+
+const char* word(Fault fault) {
+  switch (fault) {
+    case Fault::User: return "error";
+    case Fault::Limit: return "not supported";
+    case Fault::System: return "failed";
+    case Fault::Bug: return "bug in Twill";
+  }
+  return "error";
+}
+
+/// The line and, under it, carets below the span; tabs are kept so that both lines align.
+std::string excerpt(const Place& place) {
+  const std::string line = line_text(place);
+  if (line.empty() || place.column == 0) return {};
+  const std::size_t column = std::min<std::size_t>(place.column - 1, line.size());
+  std::string pad;
+  for (char c : line.substr(0, column)) pad += c == '\t' ? '\t' : ' ';
+  const std::size_t room = std::max<std::size_t>(1, line.size() - column);
+  const std::size_t length = std::clamp<std::size_t>(place.length, 1, room);
+  return "    " + line + "\n    " + pad + std::string(length, '^') + "\n";
+}
+
+}  // namespace
+
+std::string to_string(const Diagnostic& d) {
+  std::string text = to_string(d.place);
+  if (!text.empty()) text += ": ";
+  text += std::string(word(d.fault)) + "[" + d.code + "]: " + d.message + "\n";
+  text += excerpt(d.place);
+  if (!d.help.empty()) text += "  help: " + d.help + "\n";
+  return text;
+}
+
+Error::Error(std::vector<Diagnostic> diagnostics) : diagnostics_(std::move(diagnostics)) {
+  for (const Diagnostic& d : diagnostics_) text_ += to_string(d);
+}
+
+void fail(Fault fault, std::string code, Place place, std::string message, std::string help) {
+  throw Error({fault, std::move(code), std::move(place), std::move(message), std::move(help)});
+}
+
+void ensure(bool condition, const char* what) {
+  if (!condition) fail(Fault::Bug, "B0001", {}, what, "please report it with the program that caused it");
+}
+
+}  // namespace twill

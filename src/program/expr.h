@@ -1,0 +1,155 @@
+// Scalar expressions: an immutable, hash-consed DAG.
+//
+// An expression is a value without a time: it says what a point of a stage yields, not when it is
+// computed. Two equal expressions built in one pool are the same node, so equality is a pointer
+// comparison and common subexpressions are found by construction. Because a node is not an
+// evaluation, sharing never moves work across a guard: `Select`, `and`, `or` and an output's guard
+// evaluate their guarded operands lazily, the interpreter by definition, and a back end may give a
+// node a home outside its guard only if the node is total (see `is_partial`).
+//
+// Every node has a type; the pool's functions demand operands of the right type and never convert
+// silently. Front ends apply the promotion rules of typing.h before they build.
+#pragma once
+
+#include "base/id.h"
+#include "base/place.h"
+#include "program/prim.h"
+#include "program/type.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+namespace twill {
+
+using ArrayId = Id<struct ArrayTag>;
+using DimId = Id<struct DimTag>;
+using SymbolId = Id<struct SymbolTag>;
+using FunctionId = Id<struct FunctionTag>;
+
+struct Node;
+
+/// A handle to a node of a pool; cheap to copy, null when default-constructed. Valid as long as the
+/// pool lives (every Program keeps its pool alive).
+class Expr {
+ public:
+  Expr() = default;
+  explicit Expr(const Node* node) : node_(node) {}
+
+  explicit operator bool() const { return node_ != nullptr; }
+  const Node* operator->() const { return node_; }
+  const Node& operator*() const { return *node_; }
+  const Node* get() const { return node_; }
+
+  friend bool operator==(Expr, Expr) = default;
+
+ private:
+  const Node* node_ = nullptr;
+};
+
+/// What a read does with a subscript outside of the array.
+enum class Boundary : std::uint8_t {
+  Inside,    // it never is: proven by the checker if affine, checked at run time if data
+  Clamp,     // the nearest element
+  Mirror,    // reflected, the edge element repeated: -1 reads 0, N reads N-1
+  Wrap,      // modulo the extent
+  Constant,  // the read yields the fallback value
+};
+
+// ---- the kinds of node; operands are in Node::args --------------------------------------------
+
+struct Literal { Number value; };                 // no operands
+struct IndexRef { DimId dim; };                   // the value of an iteration index, i64
+struct SizeRef { SymbolId symbol; };              // the value of a size symbol, i64
+struct ArgRef { int position; };                  // a parameter, inside a function body
+struct Read {                                     // args: one i64 subscript per dimension of the
+  ArrayId array;                                  // array, then the fallback value if any
+  std::vector<Boundary> rules;                    // rule is Constant
+};
+struct Apply { Prim prim; };                      // args: the operands
+struct Select {};                                 // args: condition, then, else (lazy)
+struct Cast {};                                   // args: value; converts to the node's type
+struct Make {};                                   // args: one value per field of the node's type
+struct GetField { int field; };                   // args: a record
+struct Invoke { FunctionId function; };           // args: the arguments
+
+using NodeKind =
+    std::variant<Literal, IndexRef, SizeRef, ArgRef, Read, Apply, Select, Cast, Make, GetField, Invoke>;
+
+struct Node {
+  NodeKind kind;
+  Type type;
+  std::vector<Expr> args;
+  Place place;       // of the first occurrence; not part of the node's identity
+  std::size_t hash;  // of kind, type and args
+  int number;        // order of creation in its pool: operands have smaller numbers
+
+  template <class K>
+  const K* as() const { return std::get_if<K>(&kind); }
+};
+
+template <class K>
+const K* as(Expr e) { return e ? e->as<K>() : nullptr; }
+
+/// Owns nodes and makes equal ones identical. Not thread-safe. Programs derived from one another
+/// share their pool.
+class ExprPool {
+ public:
+  ExprPool() = default;
+  ExprPool(const ExprPool&) = delete;
+  ExprPool& operator=(const ExprPool&) = delete;
+
+  Expr literal(Number value, Place place = {});
+  Expr integer(std::int64_t value, Place place = {});  // an i64 literal
+  Expr boolean(bool value, Place place = {});
+  Expr index(DimId dim, Place place = {});
+  Expr size(SymbolId symbol, Place place = {});
+  Expr arg(int position, Type type, Place place = {});
+  /// `element` is the array's element type; `fallback` is given exactly if a rule is Constant.
+  Expr read(ArrayId array, Type element, std::vector<Expr> subscripts, std::vector<Boundary> rules,
+            Expr fallback = {}, Place place = {});
+  /// All subscripts with rule Inside.
+  Expr read(ArrayId array, Type element, std::vector<Expr> subscripts, Place place = {});
+  /// Folds literals of integer arithmetic and the identities x+0, x-0, x*1, 0*x (integers only), so
+  /// that index expressions and sizes stay in a simple form; nothing else is simplified here.
+  Expr apply(Prim prim, std::vector<Expr> operands, Place place = {});
+  Expr select(Expr condition, Expr then, Expr otherwise, Place place = {});
+  /// The operand itself when it has the type already; literals are converted at once.
+  Expr cast(Type to, Expr value, Place place = {});
+  Expr make(Type record, std::vector<Expr> fields, Place place = {});
+  /// Field of a Make is the operand itself.
+  Expr field(Expr record, int field, Place place = {});
+  Expr invoke(FunctionId function, Type result, std::vector<Expr> arguments, Place place = {});
+
+  /// The same node with other operands (as the functions above would build it).
+  Expr with_args(Expr node, std::vector<Expr> args);
+
+  std::size_t node_count() const { return nodes_.size(); }
+
+ private:
+  Expr intern(NodeKind kind, Type type, std::vector<Expr> args, Place place);
+
+  std::vector<std::unique_ptr<const Node>> nodes_;
+  std::unordered_multimap<std::size_t, const Node*> by_hash_;
+};
+
+/// Visits every node reachable from `root` once, operands before users.
+void visit(Expr root, const std::function<void(Expr)>& action);
+
+/// Rebuilds bottom-up: `replace` may return a replacement (not visited further) or null to recurse.
+/// Returns the same handle if nothing changed.
+Expr rewrite(ExprPool& pool, Expr root, const std::function<Expr(Expr)>& replace);
+
+/// Operations that may fail for some operands: integer division and modulo by anything but a non-zero
+/// literal, reads with a data subscript under rule Inside, calls of functions that contain such. They
+/// never leave their guard. `is_data` says whether a subscript depends on data (a Read).
+bool is_partial(Expr node, std::span<const struct Function> functions);
+
+/// Does the expression (transitively) read an array?
+bool reads_data(Expr root);
+
+}  // namespace twill

@@ -1,0 +1,50 @@
+// The scalar operations of the language: one table that the parser, checker, interpreter and
+// every back end read.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace twill {
+
+enum class Prim {
+  // arithmetic: numbers, same type in and out
+  Neg, Add, Sub, Mul, Div, Mod, Min, Max, Abs, Pow,
+  // comparison: two of one type, gives bool
+  Eq, Ne, Lt, Le, Gt, Ge,
+  // logic: bool; And and Or evaluate their second operand only when the first does not decide
+  Not, And, Or,
+  // bits: integers (Xor on bool as well)
+  BitAnd, BitOr, Xor, Shl, Shr, BitNot,
+  // functions: f32 or f64, same type in and out
+  Sqrt, Exp, Exp2, Log, Log2, Log10, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Erf,
+  Floor, Ceil, Round, Trunc, Atan2, Hypot, Fma,
+  // questions: f32 or f64, gives bool
+  IsNan, IsInf,
+};
+
+enum class PrimClass { Arithmetic, Comparison, Logic, Bits, Function, Question };
+
+struct PrimInfo {
+  Prim prim;
+  std::string_view name;    // as called: "exp", or the operator: "+"
+  std::string_view c_name;  // function in C for f64 ("exp"; f32 appends "f"), or operator; empty: special
+  int arity;
+  PrimClass prim_class;
+  int precedence;           // binding strength when printed infix; 0 for call syntax
+};
+
+/// All operations, in the order of the enum.
+/// Meaning: integers wrap around; integer Div and Mod round towards minus infinity (Mod has the
+/// divisor's sign) and are undefined for a divisor of zero, which the interpreter and checked
+/// kernels report; float Mod is a - b*floor(a/b); Min and Max return the other operand when one is
+/// NaN; Shl and Shr take the count modulo the width; Round goes half away from zero; Pow on
+/// integers is by squaring, a negative exponent gives 0 except for bases 1 and -1.
+std::span<const PrimInfo> all_prims();
+const PrimInfo& info(Prim prim);
+
+/// By call name ("exp", "min") or operator ("+", "and"); "-" is Sub.
+std::optional<Prim> prim_named(std::string_view name);
+
+}  // namespace twill

@@ -1,0 +1,248 @@
+// Program: what is computed, without a word about how.
+//
+// A program is a list of stages in dependence order over arrays. An array is a value: it is an
+// input, a constant or one output of one stage, and never changes. Names are for people; everything
+// refers to arrays, dimensions and size symbols by id, unique in the whole program including the
+// blocks nested in its stages.
+//
+// Meaning of a stage. Its dimensions, outermost first, span the domain: all points with
+// lo <= index < hi, where the bounds of a dimension may use the indices of the dimensions before
+// it. The points are visited in lexicographic order (a right scan runs its dimension backwards).
+// At each point, each output whose guard holds yields its value, and the output's combines, one
+// per dimension, say what becomes of it:
+//
+//   Cat      the value belongs to the index: the index takes part in the write map
+//   Fold     values are folded with an operator, from the left, starting with its identity
+//   Scan     the running (inclusive) fold up to the index, from the left or from the right
+//   Append   every value that passes the guard is appended, in order of the domain
+//   Scatter  the value goes to an element that data choose; collisions meet in the operator, or the
+//            last one in order wins
+//   Group    the value joins the bucket of its key; buckets are ordered by first occurrence
+//   Seq      in order; the stage may read what it wrote at earlier points, or carries a state
+//
+// What shapes of combine an output may have (the checker enforces it):
+//   dense    any of Cat, Fold, Scan, Scatter, Seq; write map `at` has one subscript per dimension of
+//            the array. Several Fold dimensions with different operators nest: the inner fold is
+//            complete before the outer one takes it; then Cat dimensions come first. Fold dimensions
+//            come after (inside) Scan and Seq dimensions.
+//   append   Cat* Append+ : without Cat a flat array of born length; with Cat a nested collection,
+//            values plus offsets (row r, in row-major order of the Cat indices, is
+//            values[offsets[r] .. offsets[r+1]])
+//   group    Group+ : keys, offsets and values; with an operator: keys and one folded value per key
+//
+// A born length (of append and group) is a size symbol that the stage defines.
+#pragma once
+
+#include "program/expr.h"
+
+#include <optional>
+
+namespace twill {
+
+// ---- operators and functions -------------------------------------------------------------------
+
+struct Parameter {
+  std::string name;
+  Type type;
+};
+
+/// A scalar function. Its body uses ArgRef only (no reads, no indices) and may call functions that
+/// come before it in the program's table.
+struct Function {
+  std::string name;
+  std::vector<Parameter> parameters;
+  Type result;
+  Expr body;
+  Place place;
+};
+
+/// What folds, scans, scatters and groups combine with: a built-in operation (Add, Mul, Min, Max,
+/// And, Or, BitAnd, BitOr, Xor) or a user's function of two values of one type.
+struct Operator {
+  Type type;                      // of both operands and the result: the accumulator's type
+  std::optional<Prim> prim;       // built in …
+  FunctionId function;            // … or the user's
+  Expr identity;                  // null: has none, and folding nothing is an error at run time
+  bool associative = false;       // declared by the user; built-in ones are
+  bool commutative = false;
+
+  friend bool operator==(const Operator&, const Operator&) = default;
+};
+
+// ---- arrays --------------------------------------------------------------------------------------
+
+struct Symbol {
+  enum class Origin { Input, Born };  // bound by the shapes of inputs, or by a stage
+  SymbolId id;
+  std::string name;
+  Origin origin = Origin::Input;
+};
+
+struct Array {
+  ArrayId id;
+  std::string name;
+  Type type;
+  /// i64 expressions over size symbols and rank-0 arrays that are defined earlier; rank 0: a scalar.
+  std::vector<Expr> shape;
+  Place place;
+
+  int rank() const { return static_cast<int>(shape.size()); }
+};
+
+struct Input {
+  ArrayId array;
+  std::optional<Number> fallback;  // default of a scalar input
+};
+
+/// An array whose elements are written in the program.
+struct Constant {
+  ArrayId array;
+  std::vector<Number> elements;  // row-major; scalars only; shape is literal
+};
+
+// ---- stages ---------------------------------------------------------------------------------------
+
+struct Dim {
+  DimId id;
+  std::string name;
+  Expr lo;      // i64: literals, symbols, outer indices, and reads (data extents)
+  Expr hi;      // exclusive; hi < lo is an empty range. Null: `condition` decides
+  Expr condition;  // of a while loop (a Seq dimension): evaluated on the carried state before a step
+  Place place;
+};
+
+enum class Direction : std::uint8_t { Left, Right };  // scan from the left or from the right
+
+struct Cat { friend bool operator==(const Cat&, const Cat&) = default; };
+struct Fold { Operator op; friend bool operator==(const Fold&, const Fold&) = default; };
+struct Scan { Operator op; Direction from = Direction::Left; friend bool operator==(const Scan&, const Scan&) = default; };
+struct Append { friend bool operator==(const Append&, const Append&) = default; };
+struct Scatter { std::optional<Operator> op; friend bool operator==(const Scatter&, const Scatter&) = default; };
+struct Group { std::optional<Operator> op; friend bool operator==(const Group&, const Group&) = default; };
+/// `last`: only the final state is kept, and the index does not take part in the write map.
+struct Seq { bool last = false; friend bool operator==(const Seq&, const Seq&) = default; };
+
+using Combine = std::variant<Cat, Fold, Scan, Append, Scatter, Group, Seq>;
+
+struct Output {
+  ArrayId array;                 // the values
+  std::vector<Combine> combine;  // one per dimension of the stage
+  std::vector<Expr> at;          // dense: the write map, one i64 subscript per dimension of `array`
+  Expr value;                    // null when the body is a block (its result of the same position)
+  Expr guard;                    // bool; null: always. A point whose guard fails yields nothing
+  std::optional<ArrayId> into;   // dense: a new version of this array, unchanged where not written;
+                                 // with Fold and Scatter operators, existing values are combined with
+  Expr key;                      // group: the key of the point, an integer, bool or record of these
+  std::optional<ArrayId> offsets;  // append below Cat, and group without operator
+  std::optional<ArrayId> keys;     // group
+  bool force = false;            // materialise here, whatever the plan would prefer
+  Place place;
+
+  // Without `into`, a dense output must be written completely: no guard unless all its elements
+  // still get a value (a fold starts from its identity, a scatter from its operator's identity, or
+  // zero when it has none).
+};
+
+/// Something the world can see. Effects of one kind happen in the order of the source program.
+struct Effect {
+  std::string kind;                                // "print"
+  std::vector<std::variant<std::string, Expr>> arguments;
+  Expr guard;                                      // null: always
+  Place place;
+};
+
+struct Stage;
+
+/// State handed from step to step of a Seq dimension: `inside` is what the block reads, `init` is
+/// its value before the first step (an array outside), `next` what the block computes for the next.
+struct Carry {
+  ArrayId inside;
+  ArrayId init;
+  ArrayId next;
+};
+
+/// A nested program: sees the arrays and indices around it. `results`, one per output of the stage,
+/// are arrays visible inside; with outer Cat dimensions the result's shape must not depend on their
+/// indices, and its dimensions come after the stage's own in the output.
+struct Block {
+  std::vector<Carry> carries;
+  std::vector<Stage> stages;
+  std::vector<ArrayId> results;
+};
+
+struct Formula {};                                     // the values are in the outputs
+struct Nested { std::shared_ptr<const Block> block; };
+struct Branch { Expr condition; std::shared_ptr<const Block> then, otherwise; };  // condition: bool
+
+using Body = std::variant<Formula, Nested, Branch>;
+
+/// What the user knows better: `@never` fuse, `@always` fuse, `@recompute` rather than store.
+enum class Hint : std::uint8_t { Never, Always, Recompute };
+
+struct Stage {
+  std::string name;  // stable, unique in the program; plans refer to stages by it
+  std::vector<Dim> dims;
+  Body body;
+  std::vector<Output> outputs;
+  std::vector<Effect> effects;  // run at every point, after the outputs, in order
+  std::vector<Hint> hints;
+  Place place;
+};
+
+// ---- the program ------------------------------------------------------------------------------------
+
+/// A program that passed `check` (check.h) is well-formed; everything downstream relies on it.
+struct Program {
+  std::string name;
+  std::shared_ptr<ExprPool> pool = std::make_shared<ExprPool>();
+  std::vector<Symbol> symbols;      // by SymbolId
+  std::vector<Array> arrays;        // by ArrayId: inputs, constants, outputs, carried states
+  std::vector<std::string> dim_names;  // by DimId
+  std::vector<Function> functions;  // by FunctionId
+  std::vector<Input> inputs;
+  std::vector<Constant> constants;
+  std::vector<Stage> stages;        // in dependence order
+  std::vector<ArrayId> results;     // at least one, unless the program has effects
+  Place place;
+
+  const Array& operator[](ArrayId id) const { return arrays[static_cast<std::size_t>(id.value)]; }
+  const Symbol& operator[](SymbolId id) const { return symbols[static_cast<std::size_t>(id.value)]; }
+  const Function& operator[](FunctionId id) const { return functions[static_cast<std::size_t>(id.value)]; }
+
+  // Tables grow through these, so that ids and positions agree.
+  ArrayId add_array(std::string name, Type type, std::vector<Expr> shape, Place place = {});
+  SymbolId add_symbol(std::string name, Symbol::Origin origin);
+  DimId add_dim(std::string name);
+  FunctionId add_function(Function function);
+};
+
+// ---- questions about programs ------------------------------------------------------------------------
+
+/// Arrays that an output defines, in order: values, offsets, keys.
+std::vector<ArrayId> defined_arrays(const Output& output);
+
+/// Every expression a stage holds directly (bounds, conditions, values, guards, keys, subscripts of
+/// write maps, effects' arguments, the branch condition); nested blocks are not entered.
+void for_each_expr(const Stage& stage, const std::function<void(Expr)>& action);
+
+/// Arrays a stage reads, including those read inside its blocks but defined outside of it, its
+/// carries' initial states and `into` targets; in order of first mention. Its own outputs (a Seq
+/// stage reading its past) are not listed.
+std::vector<ArrayId> reads_of(const Program& program, const Stage& stage);
+
+/// Every stage including nested ones, outermost first.
+void for_each_stage(std::span<const Stage> stages, const std::function<void(const Stage&)>& action);
+
+/// True if some effect happens in the stage or in its blocks.
+bool has_effects(const Stage& stage);
+
+template <class C>
+bool is(const Combine& combine) { return std::holds_alternative<C>(combine); }
+
+/// "cat", "fold", "scan", …
+std::string_view name_of(const Combine& combine);
+
+/// Same program up to ids, places and pools: names, types, shapes, stages and expressions agree.
+bool same(const Program& a, const Program& b);
+
+}  // namespace twill
