@@ -1,0 +1,123 @@
+// Nest: the loops, buffers and statements that a schedule becomes. Target-neutral, immutable once built.
+//
+// Expressions are those of the program (program/expr.h) over a copy of its tables that has grown: loop
+// variables and integer locals are dimensions (IndexRef), accumulators and buffers are arrays (an array of
+// rank 0 is a local variable), `workers` is a size symbol. So a printer needs to know one kind of expression.
+#pragma once
+
+#include "plan/elaborate.h"
+
+#include <map>
+#include <set>
+#include <variant>
+
+namespace twill::nest {
+
+struct Statement;
+using Code = std::vector<Statement>;
+
+/// A comment that says which part of the program the code below is.
+struct Remark { std::string text; };
+
+/// An integer that does not change any more.
+struct Let { DimId name; Expr value; };
+
+/// Declares a local: a variable (rank 0) or a small array with literal shape. `init` may be null.
+struct Local { ArrayId array; Expr init; };
+
+/// Memory of the array's size from the host; `keep`: it outlives the kernel (a result of born size).
+struct Allocate { ArrayId array; bool keep = false; };
+struct Free { ArrayId array; };
+
+/// array[at] = value, or array[at] = op(array[at], value).
+struct Put {
+  ArrayId array;
+  std::vector<Expr> at;
+  Expr value;
+  std::optional<Operator> op;
+  bool checked = false;  // a subscript is data: outside of the array nothing is stored and the run fails
+};
+
+/// A variable that every worker (or SIMD lane) has a copy of, combined when the loop ends.
+struct Reduction { ArrayId variable; Operator op; };
+
+struct For {
+  DimId index;
+  Expr lo, hi;              // hi exclusive
+  std::int64_t step = 1;
+  bool down = false;        // from hi - 1 to lo
+  By by = By::Seq;          // Seq, Simd or Core
+  int together = 1;         // Core: this many perfectly nested loops share the workers
+  Expr enough;              // Core: the workers are woken only if this holds; null: always
+  std::vector<Reduction> reductions;
+  Code body;
+};
+
+struct While { Expr condition; Code body; };
+struct If { Expr condition; Code then, otherwise; };
+
+/// Inside of `body`, `view`[k] stands for array[at[0], …, at[last] + k], 0 <= k < count <= capacity. If the
+/// array has at least `stream_above` bytes, the elements are collected and written past the caches.
+struct Window {
+  ArrayId view, array;
+  std::vector<Expr> at;
+  Expr count;
+  std::int64_t capacity;
+  std::int64_t stream_above;
+  Code body;
+};
+
+/// Exchanges the memory of two arrays of equal shape.
+struct Swap { ArrayId a, b; };
+
+/// All elements of `from` to `to`, which have equal shapes.
+struct Copy { ArrayId to, from; };
+
+/// Declares a size that is born at run time, and sets it.
+struct Born { SymbolId symbol; };
+struct SetSize { SymbolId symbol; Expr value; };
+
+/// A buffer that grows: `array` has rank 1 and `length` (an i64 variable) counts its elements.
+struct Growable { ArrayId array, length; };
+struct Push { ArrayId array, length; Expr value; };
+
+/// A table from keys to numbers 0, 1, … in order of first occurrence. `keys` and `count` are Growable.
+struct Table { ArrayId table, keys, count; };
+/// number = the key's number in the table; a new key gets the next one, then number == old count.
+struct Lookup { ArrayId table, keys, count; Expr key; ArrayId number; };
+
+/// Hands an effect to the host.
+struct Perform { Effect effect; };
+
+/// Leaves the kernel with an error if a check failed so far.
+struct Stop {};
+
+/// Fails the run if the condition does not hold; the text says why.
+struct Require { Expr condition; std::string text; };
+
+struct Statement {
+  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Window, Swap, Copy, Born, SetSize, Growable,
+               Push, Table, Lookup, Perform, Stop, Require>
+      kind;
+};
+
+/// The whole kernel.
+struct Nest {
+  std::shared_ptr<Program> program;      // with the grown tables
+  SymbolId workers;
+  std::map<ArrayId, ArrayId> memory_of;  // arrays that live in the memory of another one
+  std::set<ArrayId> born_results;        // results that the kernel allocates
+  Code body;
+};
+
+}  // namespace twill::nest
+
+namespace twill {
+
+/// Never fails: what could be illegal was refused by `elaborate`.
+nest::Nest build_nest(const Schedule& schedule);
+
+/// Loops as indented pseudo code for people (`twill show --as loops`).
+std::string print_loops(const nest::Nest& nest);
+
+}  // namespace twill

@@ -1,0 +1,131 @@
+// Plan: how a program is computed. Decisions only, never consequences.
+//
+// A plan names stages and dimensions of a program and says which loops run them, in which order,
+// who runs the iterations, and which memory holds what. It is plain data: it prints, round-trips
+// through JSON, is edited and searched. Whether it is legal, and what follows from it, is derived by
+// `elaborate` (elaborate.h). Every legal plan of a program computes the same result.
+#pragma once
+
+#include "program/program.h"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace twill {
+
+/// Who runs the iterations of a loop.
+enum class By : std::uint8_t { Seq, Unroll, Simd, Core, Block, Warp, Thread, Node };
+
+/// Into how large pieces a loop cuts the range of its axis: pieces of `count` indices (1: the points),
+/// or `count` pieces of nearly equal size (0: as many as there are workers).
+struct Cut {
+  enum class Kind : std::uint8_t { Step, Parts };
+  Kind kind = Kind::Step;
+  std::int64_t count = 1;
+  friend bool operator==(const Cut&, const Cut&) = default;
+};
+
+/// One execution of a stage inside a cluster. `clone` tells copies apart (an unrolled time step, a
+/// producer that is computed in several places).
+struct Instance {
+  std::string stage;
+  int clone = 0;
+  friend bool operator==(const Instance&, const Instance&) = default;
+};
+
+/// Dimension `dim` of instance `instance` of the cluster, both by position.
+struct Axis {
+  int instance = 0;
+  int dim = 0;
+  friend auto operator<=>(const Axis&, const Axis&) = default;
+};
+
+struct Loop;
+
+/// The body of an instance stands here.
+struct Leaf {
+  int instance = 0;
+  friend bool operator==(const Leaf&, const Leaf&) = default;
+};
+
+using LoopTree = std::vector<std::variant<Loop, Leaf>>;
+
+/// A loop over one axis per instance below it, all with the same range. An axis may be cut by several
+/// loops, from outer to inner; the innermost visits the points (a step of 1). Several items in `body`
+/// are phases that run one after the other in every iteration.
+struct Loop {
+  std::vector<Axis> axes;
+  Cut cut;
+  By by = By::Seq;
+  LoopTree body;
+  friend bool operator==(const Loop& a, const Loop& b);
+};
+
+/// Which memory holds an output.
+enum class Keep : std::uint8_t {
+  Full,   // the whole array, in memory of its own
+  Alias,  // in place: in the memory of the array it is `into`
+};
+
+struct Store {
+  int instance = 0;
+  int output = 0;
+  Keep keep = Keep::Full;
+  /// Written past the caches if the array has at least this many bytes; negative: never.
+  std::int64_t stream_above = -1;
+  friend bool operator==(const Store&, const Store&) = default;
+};
+
+/// How the parts of a dimension that is cut for several workers are put together again.
+enum class How : std::uint8_t {
+  Partial,  // every part has a result of its own (a value, a table, a buffer); combined in order
+  TwoPass,  // a first pass learns what each part needs from those before it, a second one writes
+};
+
+struct Merge {
+  int instance = 0;
+  int output = 0;
+  How how = How::Partial;
+  friend bool operator==(const Merge&, const Merge&) = default;
+};
+
+/// Stages that share a pass over memory.
+struct Cluster {
+  std::vector<Instance> instances;
+  LoopTree loops;
+  std::vector<Store> stores;  // outputs that are not listed: in full, with ordinary stores
+  std::vector<Merge> merges;  // one per output of which a dimension other than Cat is cut into parts
+  std::int64_t grain = 0;     // a cluster with fewer points than this is left to one worker
+  friend bool operator==(const Cluster&, const Cluster&) = default;
+};
+
+/// The clusters of one list of stages, in order: the program's own (owner is empty) or those of a block
+/// nested in a stage (`branch`: 0 for a nested block or `then`, 1 for `otherwise`).
+struct BlockPlan {
+  std::string owner;
+  int branch = 0;
+  std::vector<Cluster> clusters;
+  friend bool operator==(const BlockPlan&, const BlockPlan&) = default;
+};
+
+struct Plan {
+  std::string program;  // name of the program it is for
+  std::string machine;  // name of the machine it was made for
+  std::vector<BlockPlan> blocks;
+  friend bool operator==(const Plan&, const Plan&) = default;
+
+  const BlockPlan* find(std::string_view owner, int branch) const;
+};
+
+/// "seq", "core", … and "partial", "two-pass"; the JSON form uses the same words.
+std::string_view name_of(By by);
+std::string_view name_of(Keep keep);
+std::string_view name_of(How how);
+
+/// JSON text; plan_from_json(to_json(p)) == p. Throws E0401 for text that is not a plan.
+std::string to_json(const Plan& plan);
+Plan plan_from_json(const std::string& text);
+
+}  // namespace twill
