@@ -1,0 +1,178 @@
+// The machine model: layers, JSON, floors, detection, and rates that are measured once.
+#include "machine/machine.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "machine/cpu.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace twill {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string message_of(const std::string& json) {
+  try {
+    machine_from_json(json, "m.json");
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// A GPU as a user would write it down.
+const char* gpu = R"({
+  "name": "GPU",
+  "memory": [
+    {"name": "device", "bytes": 150000000000, "line_bytes": 128},
+    {"name": "L2", "bytes": 52428800, "automatic": true, "line_bytes": 128},
+    {"name": "shared", "bytes": 233472, "instances": 132},
+    {"name": "registers", "bytes": 262144, "instances": 132}
+  ],
+  "cores": [{"kind": "block", "count": 132}, {"kind": "warp", "count": 64}, {"kind": "thread", "count": 32}],
+  "rates": {"copy_gbs": 4250, "f32_gflops": 51000}
+})";
+
+TEST(Machine, DescribesAGpu) {
+  const Machine machine = machine_from_json(gpu, "gpu.json");
+  EXPECT_EQ(machine.count(CoreKind::Block), 132);
+  EXPECT_EQ(machine.count(CoreKind::Thread), 132 * 64 * 32);
+  EXPECT_EQ(machine.count(CoreKind::Node), 1);
+  EXPECT_EQ(machine.lanes(4), 1);
+  EXPECT_EQ(machine.cores[1].name, "warp");
+  ASSERT_NE(machine.find_memory("shared"), nullptr);
+  EXPECT_EQ(machine.find_memory("shared")->bytes, 233472);
+  EXPECT_EQ(machine.find_memory("L1"), nullptr);
+  EXPECT_EQ(machine.last_level_cache()->name, "L2");
+}
+
+TEST(Machine, DescribesACluster) {
+  const Machine machine = machine_from_json(R"({
+    "memory": [{"name": "nodes", "bytes": 1000}, {"name": "memory", "bytes": 100, "instances": 4}],
+    "cores": [{"kind": "node", "count": 4}, {"kind": "core", "count": 8}, {"kind": "simd", "count": 16}]
+  })",
+                                            "cluster.json");
+  EXPECT_EQ(machine.count(CoreKind::Core), 32);
+  EXPECT_EQ(machine.lanes(8), 8);
+  EXPECT_EQ(machine.lanes(1), 64);
+}
+
+TEST(Machine, FloorIsTheLargestOfThree) {
+  Machine machine;
+  machine.rates = {.read_gbs = 30, .copy_gbs = 46, .f32_gflops = 363, .f64_gflops = 181.5};
+  EXPECT_DOUBLE_EQ(machine.floor_ms(363e6, 0, 0), 1.0);
+  EXPECT_DOUBLE_EQ(machine.floor_ms(363e6, 0, 0, 8), 2.0);
+  EXPECT_DOUBLE_EQ(machine.floor_ms(1, 30e6, 0), 1.0);
+  EXPECT_DOUBLE_EQ(machine.floor_ms(1, 23e6, 23e6), 1.0);
+  EXPECT_DOUBLE_EQ(Machine{}.floor_ms(1, 1, 1), 0.0);
+}
+
+TEST(Machine, JsonRoundTrips) {
+  for (const Machine& machine : {machine_from_json(gpu, "gpu.json"), detect_machine()})
+    EXPECT_EQ(machine_from_json(to_json(machine), "again.json"), machine);
+}
+
+TEST(Machine, JsonErrors) {
+  EXPECT_EQ(message_of("{"), "error[E0620]: machine file 'm.json': this is not JSON\n");
+  EXPECT_EQ(message_of("[]"), "error[E0620]: machine file 'm.json': the machine is not an object\n");
+  EXPECT_EQ(message_of("{}"), "error[E0620]: machine file 'm.json': 'memory' must be a list of layers\n");
+  EXPECT_EQ(message_of(R"({"memory": [{"name": "m"}]})"),
+            "error[E0620]: machine file 'm.json': 'bytes' in memory layer 0 must be given\n");
+  EXPECT_EQ(message_of(R"({"memory": [{"name": "m", "bytes": -1}]})"),
+            "error[E0620]: machine file 'm.json': 'bytes' in memory layer 0 must be a positive integer\n");
+  EXPECT_EQ(
+      message_of(R"({"memory": [{"name": "m", "bytes": 1, "instances": 3000000000}]})"),
+      "error[E0620]: machine file 'm.json': 'instances' in memory layer 0 must be a positive integer\n");
+  EXPECT_EQ(message_of(R"({"memory": [{"name": "m", "bytes": 1, "lines": 64}]})"),
+            "error[E0620]: machine file 'm.json': unknown key 'lines' in memory layer 0\n");
+  EXPECT_EQ(
+      message_of(R"({"memory": [{"name": "m", "bytes": 1}], "cores": [{"kind": "cpu"}]})"),
+      "error[E0620]: machine file 'm.json': 'kind' in core layer 0 must be node, device, core, block, warp, "
+      "thread or simd\n");
+  EXPECT_EQ(
+      message_of(R"({"memory": [{"name": "m", "bytes": 1}], "cores": [{"kind": "core"}],
+                           "rates": {"read_gbs": "fast"}})"),
+      "error[E0620]: machine file 'm.json': 'read_gbs' in 'rates' must be a number that is not negative\n");
+}
+
+TEST(Machine, DetectsThisOne) {
+  const Machine machine = detect_machine();
+  EXPECT_EQ(machine.memory.front().name, "memory");
+  EXPECT_GT(machine.memory.front().bytes, 100'000'000);
+  EXPECT_EQ(machine.memory.back().name, "registers");
+  EXPECT_GE(machine.count(CoreKind::Core), 1);
+  EXPECT_LE(machine.count(CoreKind::Core), identify_cpu().cpus);
+  EXPECT_GE(machine.lanes(4), 4);
+  for (std::size_t k = 1; k < machine.memory.size(); ++k)
+    EXPECT_LT(machine.memory[k].bytes, machine.memory[k - 1].bytes) << machine.memory[k].name;
+}
+
+TEST(Machine, IdentityIsStable) {
+  const Cpu a = identify_cpu(), b = identify_cpu();
+  EXPECT_FALSE(a.model.empty());
+  EXPECT_EQ(a.model, b.model);
+  EXPECT_EQ(a.features, b.features);
+}
+
+class Kept : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory = fs::path(testing::TempDir()) / ("twill-machine-" + std::to_string(getpid()));
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    fs::remove_all(directory, ignored);
+  }
+
+  KnownMachine ask() { return this_machine(directory, {.progress = {}, .patience = 0}); }
+
+  fs::path directory;
+};
+
+TEST_F(Kept, IsMeasuredOnce) {
+  std::vector<std::string> steps;
+  const Progress progress = [&](std::string_view step, int done, int total) {
+    EXPECT_EQ(done, static_cast<int>(steps.size()));
+    EXPECT_LT(done, total);
+    steps.emplace_back(step);
+  };
+  const KnownMachine first = this_machine(directory, {.progress = progress, .patience = 0});
+  EXPECT_TRUE(first.measured);
+  EXPECT_EQ(first.warning, "");
+  EXPECT_THAT(steps, testing::IsSupersetOf(
+                         {"read, all cores", "copy, one core", "multiply-add f64, all cores", "launch"}));
+  const Rates& rates = first.machine.rates;
+  for (double rate :
+       {rates.read_gbs, rates.copy_gbs, rates.triad_gbs, rates.f32_gflops, rates.f64_gflops,
+        first.machine.single.read_gbs, first.machine.single.f64_gflops, first.machine.launch_us})
+    EXPECT_GT(rate, 0);
+
+  const KnownMachine second = ask();
+  EXPECT_FALSE(second.measured);
+  EXPECT_EQ(second.machine, first.machine);
+  EXPECT_EQ(second.file, first.file);
+
+  // A damaged file is measured again and replaced.
+  write_file(first.file, read_file(first.file).substr(0, 100));
+  EXPECT_TRUE(ask().measured);
+  EXPECT_FALSE(ask().measured);
+}
+
+TEST_F(Kept, WarnsWhenItCannotBeKept) {
+  directory = "/dev/null/twill";
+  const KnownMachine known = ask();
+  EXPECT_TRUE(known.measured);
+  EXPECT_EQ(known.warning, "cannot write '" + known.file.string() + "': Not a directory");
+}
+
+TEST(Machine, PrintsForPeople) {
+  const std::string text = to_string(machine_from_json(gpu, "gpu.json"));
+  EXPECT_THAT(text, testing::HasSubstr("shared         228 KiB         132"));
+  EXPECT_THAT(text,
+              testing::HasSubstr("copy, streaming stores                  4250.0 GB/s         unknown"));
+}
+
+}  // namespace
+}  // namespace twill
