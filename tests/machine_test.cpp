@@ -171,7 +171,7 @@ TEST(Machine, PrintsForPeople) {
   const std::string text = to_string(machine_from_json(gpu, "gpu.json"));
   EXPECT_THAT(text, testing::HasSubstr("shared         228 KiB         132"));
   EXPECT_THAT(text,
-              testing::HasSubstr("copy, streaming stores                  4250.0 GB/s         unknown"));
+              testing::HasSubstr("copy, streaming stores                   4250.0 GB/s         unknown"));
 }
 
 }  // namespace
