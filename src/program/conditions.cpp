@@ -1,0 +1,171 @@
+#include "program/conditions.h"
+
+#include "program/affine_of.h"
+
+#include <set>
+#include <stdexcept>
+
+namespace twill {
+
+using poly::Affine;
+using poly::Condition;
+using poly::Var;
+
+namespace {
+
+bool is_i64(Expr expr) { return expr->type.is(Scalar::I64); }
+
+}  // namespace
+
+Affine Conditions::value(Expr expr) {
+  if (const auto at = values_.find(expr.get()); at != values_.end()) return at->second;
+  std::optional<Affine> result;
+  try {
+    result = compute(expr);
+  } catch (const std::overflow_error&) {
+    result.reset();
+  }
+  if (!result) result = Affine(var_of(expr));
+  values_.emplace(expr.get(), *result);
+  return *result;
+}
+
+Affine Conditions::define(Expr expr, Condition condition, bool exact) {
+  definitions_.insert_or_assign(expr->number, Definition{std::move(condition), exact});
+  return Affine(var_of(expr));
+}
+
+std::optional<Affine> Conditions::compute(Expr expr) {
+  if (!is_i64(expr)) return std::nullopt;
+  if (const auto* literal = as<Literal>(expr)) return Affine(literal->value.i);
+  if (const auto* index = as<IndexRef>(expr)) return Affine(var_of(index->dim));
+  if (const auto* size = as<SizeRef>(expr)) return Affine(var_of(size->symbol));
+  if (const auto* apply = as<Apply>(expr)) return compute(apply->prim, expr);
+  const Affine result(var_of(expr));
+  if (as<Select>(expr)) {
+    const Condition then = when(expr->args[0], true) && equal(result, value(expr->args[1]));
+    const Condition otherwise = when(expr->args[0], false) && equal(result, value(expr->args[2]));
+    return define(expr, then || otherwise, !reads_data(expr->args[0]));
+  }
+  if (as<Cast>(expr)) {
+    const Type& from = expr->args[0]->type;
+    if (from.is(Scalar::Bool)) return define(expr, between(0, result, 2), false);
+    if (from.is_integer() && info(from.scalar()).bytes < 8)
+      return define(
+          expr, between(lowest(from.scalar()).as_int(), result, highest(from.scalar()).as_int() + 1), false);
+  }
+  return std::nullopt;
+}
+
+std::optional<Affine> Conditions::compute(Prim prim, Expr expr) {
+  std::vector<Affine> operands;
+  for (const Expr arg : expr->args) {
+    if (!is_i64(arg)) return std::nullopt;
+    operands.push_back(value(arg));
+  }
+  const Affine result(var_of(expr));
+  switch (prim) {
+    case Prim::Min:
+    case Prim::Max: {
+      const Affine &a = operands[0], &b = operands[1];
+      const Condition bound = prim == Prim::Min ? at_most(result, a) && at_most(result, b)
+                                                : at_most(a, result) && at_most(b, result);
+      return define(expr, bound && (equal(result, a) || equal(result, b)), true);
+    }
+    case Prim::Abs: {
+      const Affine& a = operands[0];
+      return define(expr, Condition::non_negative(result) && (equal(result, a) || equal(result, -a)), true);
+    }
+    default: break;
+  }
+  if (auto affine = apply_affine(prim, operands)) return affine;
+  if (prim == Prim::Mod) {
+    const Affine& n = operands[1];
+    const Condition positive = at_most(0, result) && less(result, n);
+    const Condition negative = at_most(result, 0) && less(n, result);
+    return define(expr, quickly_non_negative({}, n) ? positive : positive || negative, false);
+  }
+  return std::nullopt;
+}
+
+Condition Conditions::when(Expr condition, bool truth) {
+  int budget = 256;
+  return when(condition, truth, budget);
+}
+
+Condition Conditions::when(Expr condition, bool truth, int& budget) {
+  if (--budget < 0) return {};
+  if (const auto* literal = as<Literal>(condition))
+    return (literal->value.i != 0) == truth ? Condition() : Condition::never();
+  const auto* apply = as<Apply>(condition);
+  if (!apply) return {};
+  const auto& args = condition->args;
+  switch (apply->prim) {
+    case Prim::Not: return when(args[0], !truth, budget);
+    case Prim::And:
+    case Prim::Or: {
+      Condition a = when(args[0], truth, budget);
+      Condition b = when(args[1], truth, budget);
+      return (apply->prim == Prim::And) == truth ? std::move(a) && std::move(b)
+                                                 : std::move(a) || std::move(b);
+    }
+    case Prim::Eq:
+    case Prim::Ne:
+    case Prim::Lt:
+    case Prim::Le:
+    case Prim::Gt:
+    case Prim::Ge: break;
+    default: return {};
+  }
+  if (!is_i64(args[0]) || !is_i64(args[1])) return {};
+  try {
+    const Affine a = value(args[0]);
+    const Affine b = value(args[1]);
+    Condition holds;
+    switch (apply->prim) {
+      case Prim::Eq: holds = equal(a, b); break;
+      case Prim::Ne: holds = !equal(a, b); break;
+      case Prim::Lt: holds = less(a, b); break;
+      case Prim::Le: holds = at_most(a, b); break;
+      case Prim::Gt: holds = less(b, a); break;
+      default: holds = at_most(b, a); break;
+    }
+    return truth ? holds : !holds;
+  } catch (const std::overflow_error&) {
+    return {};
+  }
+}
+
+Condition Conditions::definitions(const Condition& condition) const {
+  Condition all;
+  std::set<Var> seen;
+  std::vector<Var> waiting = condition.variables();
+  while (!waiting.empty()) {
+    const Var var = waiting.back();
+    waiting.pop_back();
+    if (var.kind != Var::Kind::Term || !seen.insert(var).second) continue;
+    const auto at = definitions_.find(var.id);
+    if (at == definitions_.end()) continue;
+    const std::vector<Var> more = at->second.condition.variables();
+    waiting.insert(waiting.end(), more.begin(), more.end());
+    all = std::move(all) && at->second.condition;
+  }
+  return all;
+}
+
+bool Conditions::depends_on_free_term(const Affine& affine) const {
+  std::set<Var> seen;
+  std::vector<Var> waiting = affine.variables();
+  while (!waiting.empty()) {
+    const Var var = waiting.back();
+    waiting.pop_back();
+    if (var.kind != Var::Kind::Term || !seen.insert(var).second) continue;
+    const auto at = definitions_.find(var.id);
+    if (at == definitions_.end() || !at->second.exact) return true;
+    const std::vector<Var> more = at->second.condition.variables();
+    waiting.insert(waiting.end(), more.begin(), more.end());
+  }
+  return false;
+}
+
+}  // namespace twill
