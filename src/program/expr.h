@@ -144,9 +144,11 @@ void visit(Expr root, const std::function<void(Expr)>& action);
 /// Returns the same handle if nothing changed.
 Expr rewrite(ExprPool& pool, Expr root, const std::function<Expr(Expr)>& replace);
 
-/// Operations that may fail for some operands: integer division and modulo by anything but a non-zero
-/// literal, reads with a data subscript under rule Inside, calls of functions that contain such. They
-/// never leave their guard. `is_data` says whether a subscript depends on data (a Read).
+/// Operations that may fail for some operands and therefore never leave their guard: integer division
+/// and modulo by anything but a non-zero literal; reads that have a subscript under another rule than
+/// Constant (data may point outside, the proof that an affine subscript is inside may rest on the guard,
+/// and an empty array has no nearest element); calls of functions that contain such. Says it of the node
+/// alone, not of its operands.
 bool is_partial(Expr node, std::span<const struct Function> functions);
 
 /// Does the expression (transitively) read an array?

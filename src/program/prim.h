@@ -2,6 +2,8 @@
 // every back end read.
 #pragma once
 
+#include "program/type.h"
+
 #include <optional>
 #include <span>
 #include <string_view>
@@ -29,7 +31,8 @@ enum class PrimClass { Arithmetic, Comparison, Logic, Bits, Function, Question }
 struct PrimInfo {
   Prim prim;
   std::string_view name;    // as called: "exp", or the operator: "+"
-  std::string_view c_name;  // function in C for f64 ("exp"; f32 appends "f"), or operator; empty: special
+  std::string_view c_name;  // in C: the function of f64 ("exp"; f32 appends "f"; of a Question a macro of
+                            // any float) or an operator that means the same on all types; empty: special
   int arity;
   PrimClass prim_class;
   int precedence;           // binding strength when printed infix; 0 for call syntax
@@ -46,5 +49,12 @@ const PrimInfo& info(Prim prim);
 
 /// By call name ("exp", "min") or operator ("+", "and"); "-" is Sub.
 std::optional<Prim> prim_named(std::string_view name);
+
+/// Whether operands of this type (all of one type) are allowed, and the type of the result.
+bool accepts(Prim prim, Scalar operand);
+Scalar result_type(Prim prim, Scalar operand);
+
+/// Whether folds, scans, scatters and groups can combine with it.
+bool is_combiner(Prim prim);
 
 }  // namespace twill

@@ -83,6 +83,7 @@ struct Array {
   std::string name;
   Type type;
   /// i64 expressions over size symbols and rank-0 arrays that are defined earlier; rank 0: a scalar.
+  /// A negative extent means 0: the array is empty.
   std::vector<Expr> shape;
   Place place;
 
@@ -222,12 +223,13 @@ struct Program {
 std::vector<ArrayId> defined_arrays(const Output& output);
 
 /// Every expression a stage holds directly (bounds, conditions, values, guards, keys, subscripts of
-/// write maps, effects' arguments, the branch condition); nested blocks are not entered.
+/// write maps, effects' arguments, the branch condition); operators' identities, which are constant, and
+/// nested blocks are not entered.
 void for_each_expr(const Stage& stage, const std::function<void(Expr)>& action);
 
 /// Arrays a stage reads, including those read inside its blocks but defined outside of it, its
-/// carries' initial states and `into` targets; in order of first mention. Its own outputs (a Seq
-/// stage reading its past) are not listed.
+/// carries' initial states, `into` targets and scalars in the shapes of the arrays it defines; in order
+/// of first mention. Its own outputs (a Seq stage reading its past) are not listed.
 std::vector<ArrayId> reads_of(const Program& program, const Stage& stage);
 
 /// Every stage including nested ones, outermost first.
@@ -242,7 +244,8 @@ bool is(const Combine& combine) { return std::holds_alternative<C>(combine); }
 /// "cat", "fold", "scan", …
 std::string_view name_of(const Combine& combine);
 
-/// Same program up to ids, places and pools: names, types, shapes, stages and expressions agree.
+/// Same program up to ids, places and pools: names, types, shapes, stages and expressions agree. What
+/// nothing refers to (an unused function in the table, say) does not count.
 bool same(const Program& a, const Program& b);
 
 }  // namespace twill

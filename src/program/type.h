@@ -12,7 +12,9 @@
 
 namespace twill {
 
-/// F16 and BF16 are storage only: reads widen them to F32, stores round to nearest even.
+/// F16 and BF16 are storage only: values of these types can be read, chosen, put in records and
+/// converted, but no operation takes them. A Cast to F32 widens (exactly), a Cast to them rounds to
+/// nearest even; F64 and integers go through F32.
 enum class Scalar : std::uint8_t { Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 };
 
 enum class NumberClass : std::uint8_t { Bool, Signed, Unsigned, Float };

@@ -12,7 +12,7 @@
 
 namespace twill {
 
-/// An operand on its way into an expression: `weak` if it is a plain literal that adapts.
+/// An operand on its way into an expression: `weak` if it is made of plain literals only and adapts.
 struct Operand {
   Expr expr;
   bool weak = false;
@@ -41,7 +41,8 @@ Operand select_promoted(ExprPool& pool, Expr condition, Operand then, Operand ot
 /// declared so. Otherwise throws a user error that suggests the explicit conversion.
 Expr convert_implicitly(ExprPool& pool, Operand value, const Type& to, const Place& place);
 
-/// The operator that a prim means on a type, with its identity; nothing if it does not combine.
+/// The operator that a prim means on a type, with its identity; one without prim if it does not combine
+/// such values.
 struct Operator builtin_operator(ExprPool& pool, Prim prim, const Type& type);
 
 }  // namespace twill
