@@ -47,8 +47,7 @@ struct For {
   std::int64_t step = 1;
   bool down = false;        // from hi - 1 to lo
   By by = By::Seq;          // Seq, Simd or Core
-  int together = 1;         // Core: this many perfectly nested loops share the workers
-  Expr enough;              // Core: the workers are woken only if this holds; null: always
+  Expr enough;              // Core: the other workers are woken only if this holds; null: always
   std::vector<Reduction> reductions;
   Code body;
 };

@@ -1,0 +1,27 @@
+// Where boundary rules do not bite: the part of a loop in which reads stay inside by themselves.
+#pragma once
+
+#include "emit/tables.h"
+
+namespace twill::nest {
+
+/// The factor of an index in an expression that is affine in it with a literal factor; 0 if it does not occur;
+/// nothing if it occurs otherwise (inside of a division, multiplied by a symbol, as a subscript).
+std::optional<std::int64_t> factor_of(Expr e, DimId dim);
+
+struct Interior {
+  std::vector<Expr> lower;  // the index is at least each of these …
+  std::vector<Expr> upper;  // … and less than each of these
+};
+
+/// Adds what the reads in `e` demand of the index so that their boundary rules on subscripts that move
+/// with it are never needed.
+void find_interior(Tables& tables, Expr e, DimId dim, Interior& interior);
+
+/// The expression with those rules removed.
+Expr assume_interior(Tables& tables, Expr e, DimId dim);
+
+/// Does the expression mention the index?
+bool mentions(Expr e, DimId dim);
+
+}  // namespace twill::nest

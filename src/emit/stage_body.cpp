@@ -1,0 +1,282 @@
+// What happens at a point of a stage, and what has to be opened and closed around its loops for it.
+#include "emit/interior.h"
+#include "emit/stage_nest.h"
+
+#include <algorithm>
+
+namespace twill::nest {
+
+namespace {
+
+void append(Code& code, Code more) {
+  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+/// Adds `body` under a condition (null: always); neighbours under the same condition share one If.
+void add_guarded(Code& code, Expr condition, Code body) {
+  if (!condition) return append(code, std::move(body));
+  if (!code.empty()) {
+    If* before = std::get_if<If>(&code.back().kind);
+    if (before && before->condition == condition && before->otherwise.empty()) {
+      return append(before->then, std::move(body));
+    }
+  }
+  code.push_back({If{condition, std::move(body), {}}});
+}
+
+}  // namespace
+
+/// The expression as it is at this point of the code: unrolled indices replaced, rules dropped inside.
+Expr StageNest::at_point(Expr e) {
+  if (!e) return e;
+  if (!fixed_.empty()) {
+    e = rewrite(t_.pool(), e, [&](Expr node) {
+      const IndexRef* ref = as<IndexRef>(node);
+      if (!ref) return Expr{};
+      const auto found = fixed_.find(ref->dim);
+      return found == fixed_.end() ? Expr{} : found->second;
+    });
+  }
+  if (interior_) e = assume_interior(t_, e, stage_.dims[levels_[point_level_].dim].id);
+  return e;
+}
+
+/// Where the target takes the value of this point.
+std::vector<Expr> StageNest::place(const Role& role) {
+  std::vector<Expr> at = role.prefix;
+  for (Expr e : role.output->at) at.push_back(at_point(e));
+  return at;
+}
+
+Code StageNest::leaf() {
+  Code code;
+  const Block* block = nullptr;
+  if (const Nested* nested = std::get_if<Nested>(&stage_.body)) {
+    block = nested->block.get();
+    append(code, around_.block(0));
+  }
+  for (Role& role : roles_) {
+    if (!active(role)) continue;
+    const Output& output = *role.output;
+    Expr value = at_point(output.value);
+    Code body;
+    if (block) {
+      const ArrayId result = block->results[role.position];
+      const std::vector<Expr>& shape = t_.program()[result].shape;
+      if (shape.empty()) {
+        value = t_.read(result);
+      } else {
+        // An array per point: its elements follow the stage's own subscripts.
+        const ArrayId target = role.target;
+        const std::vector<Expr> here = place(role);
+        body = over_elements(t_, t_.program()[result].name + "_", shape, [&](std::vector<Expr> indices) {
+          std::vector<Expr> at = here;
+          at.insert(at.end(), indices.begin(), indices.end());
+          Code copy;
+          copy.push_back(t_.put(target, at, t_.read(result, indices)));
+          return copy;
+        });
+        add_guarded(code, at_point(output.guard), std::move(body));
+        continue;
+      }
+    }
+    body = consume(role, value);
+    add_guarded(code, at_point(output.guard), std::move(body));
+  }
+  if (!first_pass_) {
+    for (const Effect& effect : stage_.effects) {
+      Effect here = effect;
+      for (auto& argument : here.arguments) {
+        if (Expr* e = std::get_if<Expr>(&argument)) *e = at_point(*e);
+      }
+      const Expr guard = at_point(effect.guard);
+      here.guard = {};
+      Code body;
+      body.push_back({Perform{std::move(here)}});
+      add_guarded(code, guard, std::move(body));
+    }
+  }
+  return code;
+}
+
+Code StageNest::consume(Role& role, Expr value) {
+  if (role.folds.empty()) return complete(role, value);
+  return fold_into(role.folds.back(), role, value);
+}
+
+Code StageNest::fold_into(const FoldGroup& group, const Role& role, Expr value) {
+  Code code;
+  if (group.in_memory) {
+    code.push_back(t_.accumulate(role.target, place(role), value, group.op));
+    return code;
+  }
+  if (!group.seen) {
+    code.push_back(t_.accumulate(group.accumulator, {}, value, group.op));
+    return code;
+  }
+  If first{t_.read(group.seen), {}, {}};
+  first.then.push_back(t_.accumulate(group.accumulator, {}, value, group.op));
+  first.otherwise.push_back(t_.put(group.accumulator, {}, value));
+  first.otherwise.push_back(t_.put(group.seen, {}, t_.pool().boolean(true)));
+  code.push_back({std::move(first)});
+  return code;
+}
+
+Code StageNest::complete(Role& role, Expr value) {
+  Code code;
+  if (role.shape == Shape::Append) {
+    if (!first_pass_) code.push_back(t_.put(role.target, {t_.read(role.running)}, value));
+    const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
+    code.push_back(t_.accumulate(role.running, {}, t_.number(1), plus));
+    return code;
+  }
+  if (role.shape == Shape::Group) {
+    const Output& output = *role.output;
+    const auto& group = std::get<Group>(output.combine.front());
+    code.push_back({Lookup{role.table, role.table_keys, role.table_count, at_point(output.key), role.number}});
+    if (group.op) {
+      If fresh{t_.compare(Prim::Eq, t_.read(role.number), t_.read(role.values_count)), {}, {}};
+      fresh.then.push_back({Push{role.values, role.values_count, value}});
+      fresh.otherwise.push_back(t_.accumulate(role.values, {t_.read(role.number)}, value, *group.op));
+      code.push_back({std::move(fresh)});
+    } else {
+      code.push_back({Push{role.numbers, role.numbers_count, t_.read(role.number)}});
+      code.push_back({Push{role.values, role.values_count, value}});
+    }
+    return code;
+  }
+  if (role.scan_dim >= 0) return scan_step(role, value);
+  if (role.view) {
+    const Expr index = t_.index(stage_.dims[levels_[point_level_].dim].id);
+    code.push_back(t_.put(role.view, {t_.sub(index, role.view_origin)}, value));
+    return code;
+  }
+  const auto scatter = std::find_if(role.output->combine.begin(), role.output->combine.end(),
+                                    [](const Combine& c) { return is<Scatter>(c); });
+  if (scatter == role.output->combine.end()) {
+    code.push_back(t_.put(role.target, place(role), value));
+    return code;
+  }
+  const auto& op = std::get<Scatter>(*scatter).op;
+  Put put{role.target, place(role), value, op, true};
+  if (!op) put.value = std::get<Put>(t_.put(role.target, {}, value).kind).value;
+  code.push_back({std::move(put)});
+  return code;
+}
+
+Code StageNest::scan_step(Role& role, Expr value) {
+  const Scan& scan = std::get<Scan>(role.output->combine[role.scan_dim]);
+  Code code;
+  if (!role.scan_in_memory) {
+    if (role.running_seen) {
+      If first{t_.read(role.running_seen), {}, {}};
+      first.then.push_back(t_.accumulate(role.running, {}, value, scan.op));
+      first.otherwise.push_back(t_.put(role.running, {}, value));
+      first.otherwise.push_back(t_.put(role.running_seen, {}, t_.pool().boolean(true)));
+      code.push_back({std::move(first)});
+    } else {
+      code.push_back(t_.accumulate(role.running, {}, value, scan.op));
+    }
+    if (!first_pass_) code.push_back(t_.put(role.target, place(role), t_.read(role.running)));
+    return code;
+  }
+  // Other dimensions run inside: the element before is in the output itself.
+  const Dim& dim = stage_.dims[role.scan_dim];
+  const bool left = scan.from == Direction::Left;
+  const Expr index = t_.index(dim.id);
+  const Expr first = left ? ranges_[role.scan_dim].lo : t_.sub(ranges_[role.scan_dim].hi, t_.number(1));
+  const Expr previous = left ? t_.sub(index, t_.number(1)) : t_.add(index, t_.number(1));
+  std::vector<Expr> before;
+  for (Expr e : place(role)) before.push_back(t_.substitute(e, dim.id, previous));
+  If at_first{t_.compare(Prim::Eq, index, first), {}, {}};
+  at_first.then.push_back(t_.put(role.target, place(role), value));
+  at_first.otherwise.push_back(t_.put(role.target, place(role), t_.combine(scan.op, t_.read(role.target, before), value)));
+  code.push_back({std::move(at_first)});
+  return code;
+}
+
+Code StageNest::open(Role& role, int level) {
+  Code code;
+  if (!active(role)) return code;
+  if (role.running && role.running_level == level) {
+    if (role.shape == Shape::Append) {
+      Expr start = t_.number(0);
+      if (!first_pass_ && role.output->offsets) start = t_.read(*role.output->offsets, {row_of(role)});
+      else if (!first_pass_ && part_) start = t_.read(role.starts, {t_.index(*part_)});
+      code.push_back({Local{role.running, start}});
+    } else {
+      const Operator& op = std::get<Scan>(role.output->combine[role.scan_dim]).op;
+      const bool resumes = !first_pass_ && role.starts;
+      code.push_back({Local{role.running, resumes ? t_.read(role.starts, {t_.index(*part_)}) : op.identity}});
+      if (role.running_seen) code.push_back({Local{role.running_seen, t_.pool().boolean(false)}});
+    }
+  }
+  for (FoldGroup& group : role.folds) {
+    if (group.first_level != level) continue;
+    const bool outermost = &group == &role.folds.front();
+    if (group.in_memory) {
+      if (!role.output->into || role.partial) append(code, init_region(role, group));
+      continue;
+    }
+    const bool continues = outermost && role.output->into && !role.partial && role.scan_dim < 0;
+    const Expr start = continues ? t_.pool().cast(group.op.type, t_.read(*role.output->into, place(role))) : group.op.identity;
+    code.push_back({Local{group.accumulator, start}});
+    if (group.seen) code.push_back({Local{group.seen, t_.pool().boolean(continues)}});
+  }
+  return code;
+}
+
+Code StageNest::close(Role& role, int level) {
+  Code code;
+  if (!active(role)) return code;
+  for (std::size_t g = role.folds.size(); g-- > 0;) {
+    const FoldGroup& group = role.folds[g];
+    if (group.first_level != level || group.in_memory) continue;
+    if (group.seen) {
+      code.push_back({Require{t_.read(group.seen), "stage '" + stage_.name + "' folds an empty range with an operator that has no identity"}});
+    }
+    const Expr value = t_.read(group.accumulator);
+    append(code, g == 0 ? complete(role, value) : fold_into(role.folds[g - 1], role, value));
+  }
+  if (!role.running || role.running_level != level || !first_pass_) return code;
+  if (role.output->offsets) {
+    code.push_back(t_.put(*role.output->offsets, {t_.add(row_of(role), t_.number(1))}, t_.read(role.running)));
+  } else {
+    std::vector<Expr> at;
+    if (part_) at.push_back(t_.index(*part_));
+    code.push_back(t_.put(role.starts, at, t_.read(role.running)));
+  }
+  return code;
+}
+
+/// The row of a nested collection that this point belongs to: row-major in the Cat indices.
+Expr StageNest::row_of(const Role& role) {
+  Expr row = t_.number(0);
+  for (std::size_t d = 0; d < stage_.dims.size() && is<Cat>(role.output->combine[d]); ++d) {
+    const Dim& dim = stage_.dims[d];
+    row = t_.add(t_.mul(row, t_.sub(dim.hi, dim.lo)), t_.sub(t_.index(dim.id), dim.lo));
+  }
+  return row;
+}
+
+/// Sets the part of the target that the loops inside of the fold accumulate into to the identity.
+Code StageNest::init_region(const Role& role, const FoldGroup& group) {
+  std::vector<int> inside;
+  for (int l = group.first_level; l < static_cast<int>(levels_.size()); ++l) {
+    const int dim = levels_[l].dim;
+    if (is<Fold>(role.output->combine[dim])) continue;
+    if (std::find(inside.begin(), inside.end(), dim) == inside.end()) inside.push_back(dim);
+  }
+  Code code;
+  code.push_back(t_.put(role.target, place(role), group.op.identity));
+  for (std::size_t d = inside.size(); d-- > 0;) {
+    For loop{.index = stage_.dims[inside[d]].id, .lo = ranges_[inside[d]].lo, .hi = ranges_[inside[d]].hi};
+    loop.by = d + 1 == inside.size() ? By::Simd : By::Seq;
+    loop.body = std::move(code);
+    code = {};
+    code.push_back({std::move(loop)});
+  }
+  return code;
+}
+
+}  // namespace twill::nest

@@ -1,0 +1,349 @@
+// Before and after the loops of a stage: memory, initial values, and how parts meet again.
+#include "emit/interior.h"
+#include "emit/stage_nest.h"
+
+#include <algorithm>
+
+namespace twill::nest {
+
+namespace {
+
+void append(Code& code, Code more) {
+  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+Code single(Statement statement) {
+  Code code;
+  code.push_back(std::move(statement));
+  return code;
+}
+
+const Scatter* scatter_of(const Output& output) {
+  for (const Combine& combine : output.combine) {
+    if (const Scatter* scatter = std::get_if<Scatter>(&combine)) return scatter;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+/// The points of the dimensions whose extents are known before the stage runs.
+Expr StageNest::total_points() {
+  Expr total = t_.number(1);
+  for (const Dim& dim : stage_.dims) {
+    if (!dim.hi) continue;
+    const bool depends = std::any_of(stage_.dims.begin(), stage_.dims.end(), [&](const Dim& other) {
+      return mentions(dim.lo, other.id) || mentions(dim.hi, other.id);
+    });
+    if (!depends) total = t_.mul(total, t_.sub(dim.hi, dim.lo));
+  }
+  return total;
+}
+
+Code StageNest::allocate(ArrayId array) {
+  if (!around_.needs_memory(array)) return {};
+  if (t_.program()[array].rank() == 0) return single({Local{array, {}}});
+  return single({Allocate{array, around_.outlives(array)}});
+}
+
+Code StageNest::prologue() {
+  Code code;
+  for (const Level& level : levels_) {
+    if (level.cut.kind != Cut::Kind::Parts) continue;
+    part_ = t_.new_index("part");
+    const DimId parts = t_.new_index("parts");
+    const Expr many = level.cut.count > 0 ? t_.number(level.cut.count) : t_.workers();
+    const Expr enough = t_.compare(Prim::Ge, total_points(), t_.number(std::max<std::int64_t>(grain_, 1)));
+    code.push_back({Let{parts, t_.pool().select(enough, many, t_.number(1))}});
+    parts_ = t_.index(parts);
+  }
+  for (Role& role : roles_) {
+    switch (role.shape) {
+      case Shape::Dense: append(code, open_dense(role)); break;
+      case Shape::Append: append(code, open_append(role)); break;
+      case Shape::Group: append(code, open_group(role)); break;
+    }
+  }
+  return code;
+}
+
+Code StageNest::open_dense(Role& role) {
+  const Output& output = *role.output;
+  const Array array = t_.program()[output.array];
+  Code code = allocate(output.array);
+  if (role.schedule.merge == How::TwoPass) {
+    const Operator& op = std::get<Scan>(output.combine[role.scan_dim]).op;
+    role.starts = t_.new_array(array.name + "_starts", op.type, {parts_});
+    code.push_back({Allocate{role.starts}});
+  }
+  const Scatter* scatter = scatter_of(output);
+  if (role.schedule.merge == How::Partial) {
+    std::vector<Expr> shape{parts_};
+    shape.insert(shape.end(), array.shape.begin(), array.shape.end());
+    const Type type = role.folds.empty() ? scatter->op->type : role.folds.front().op.type;
+    role.partial = t_.new_array(array.name + "_part", type, std::move(shape));
+    role.target = role.partial;
+    role.prefix = {t_.index(*part_)};
+    code.push_back({Allocate{role.partial}});
+    return code;
+  }
+  if (output.into && role.schedule.keep != Keep::Alias) append(code, bring_over(role));
+  if (scatter && !output.into) append(code, init_target(role));
+  return code;
+}
+
+/// A scatter's target before the first value arrives: the operator's identity, or zero.
+Code StageNest::init_target(const Role& role) {
+  const Scatter* scatter = scatter_of(*role.output);
+  const Array array = t_.program()[role.output->array];
+  Expr value;
+  if (scatter->op) value = scatter->op->identity;
+  else value = zero_of(array.type);
+  return over_elements(t_, "e", array.shape, [&](std::vector<Expr> indices) {
+    std::vector<Expr> at = role.prefix;
+    at.insert(at.end(), indices.begin(), indices.end());
+    return single(t_.put(role.target, at, value));
+  });
+}
+
+Expr StageNest::zero_of(const Type& type) {
+  if (type.is_scalar()) return t_.pool().literal(convert(Number::of(Scalar::I64, 0), type.scalar()));
+  std::vector<Expr> fields;
+  for (const Field& field : type.record().fields) fields.push_back(zero_of(field.type));
+  return t_.pool().make(type, std::move(fields));
+}
+
+/// Does every point write its own element of a box of the array, so that only the rest must be brought over?
+bool StageNest::writes_box(const Role& role) const {
+  const Output& output = *role.output;
+  if (output.guard || scatter_of(output)) return false;
+  if (!role.folds.empty() && role.folds.front().in_memory) return false;
+  std::vector<bool> used(stage_.dims.size(), false);
+  for (Expr at : output.at) {
+    bool found = false;
+    for (std::size_t d = 0; d < stage_.dims.size(); ++d) {
+      if (at != Expr{} && as<IndexRef>(at) && as<IndexRef>(at)->dim == stage_.dims[d].id && !used[d]) {
+        used[d] = found = true;
+      }
+    }
+    if (!found) return false;
+  }
+  for (std::size_t d = 0; d < stage_.dims.size(); ++d) {
+    if (!used[d]) continue;
+    for (const Dim& other : stage_.dims) {
+      if (mentions(stage_.dims[d].lo, other.id) || mentions(stage_.dims[d].hi, other.id)) return false;
+    }
+  }
+  return std::holds_alternative<Formula>(stage_.body) && !output.at.empty();
+}
+
+/// What stays unchanged of the array that this output is a new version of.
+Code StageNest::bring_over(const Role& role) {
+  const Output& output = *role.output;
+  const ArrayId from = *output.into, to = output.array;
+  if (!writes_box(role)) return single({Copy{to, from}});
+  const std::vector<Expr> shape = t_.program()[to].shape;
+  std::vector<Range> box;
+  for (Expr at : output.at) {
+    for (const Dim& dim : stage_.dims) {
+      if (as<IndexRef>(at)->dim == dim.id) box.push_back({dim.lo, t_.max(dim.lo, dim.hi)});
+    }
+  }
+  const std::size_t last = shape.size() - 1;
+  return over_elements(t_, "r", std::span(shape).first(last), [&](std::vector<Expr> row) {
+    const auto copy_row = [&](Expr lo, Expr hi) {
+      For loop{.index = t_.new_index("e"), .lo = lo, .hi = hi, .by = By::Simd};
+      std::vector<Expr> at = row;
+      at.push_back(t_.index(loop.index));
+      loop.body = single(t_.put(to, at, t_.read(from, at)));
+      return Statement{std::move(loop)};
+    };
+    Expr inside = t_.pool().boolean(true);
+    for (std::size_t d = 0; d < last; ++d) {
+      const Expr within = t_.pool().apply(Prim::And, {t_.compare(Prim::Le, box[d].lo, row[d]), t_.compare(Prim::Lt, row[d], box[d].hi)});
+      inside = d == 0 ? within : t_.pool().apply(Prim::And, {inside, within});
+    }
+    If split{inside, {}, {}};
+    split.then.push_back(copy_row(t_.number(0), box[last].lo));
+    split.then.push_back(copy_row(box[last].hi, shape[last]));
+    if (last == 0) return std::move(split.then);
+    split.otherwise.push_back(copy_row(t_.number(0), shape[last]));
+    return single({std::move(split)});
+  });
+}
+
+Code StageNest::open_append(Role& role) {
+  const Output& output = *role.output;
+  Code code;
+  code.push_back({Born{as<SizeRef>(t_.program()[output.array].shape.front())->symbol}});
+  const std::string name = t_.program()[output.array].name + "_starts";
+  if (output.offsets) {
+    append(code, allocate(*output.offsets));
+    code.push_back(t_.put(*output.offsets, {t_.number(0)}, t_.number(0)));
+  } else if (part_) {
+    role.starts = t_.new_array(name, Scalar::I64, {parts_});
+    code.push_back({Allocate{role.starts}});
+  } else {
+    role.starts = t_.new_variable(name, Scalar::I64);
+    code.push_back({Local{role.starts, t_.number(0)}});
+  }
+  return code;
+}
+
+/// After counting: where each part or row starts, the length, and memory for it.
+Code StageNest::join_counts(Role& role) {
+  const Output& output = *role.output;
+  const Array array = t_.program()[output.array];
+  const SymbolId length = as<SizeRef>(array.shape.front())->symbol;
+  const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
+  Code code;
+  if (output.offsets) {
+    const Expr rows = t_.sub(t_.program()[*output.offsets].shape.front(), t_.number(1));
+    For sum{.index = t_.new_index("row"), .lo = t_.number(0), .hi = rows};
+    const Expr row = t_.index(sum.index);
+    sum.body.push_back(t_.accumulate(*output.offsets, {t_.add(row, t_.number(1))}, t_.read(*output.offsets, {row}), plus));
+    code.push_back({std::move(sum)});
+    code.push_back({SetSize{length, t_.read(*output.offsets, {rows})}});
+  } else if (part_) {
+    const ArrayId total = t_.new_variable(array.name + "_total", Scalar::I64);
+    const DimId count = t_.new_index("count");
+    code.push_back({Local{total, t_.number(0)}});
+    For sum{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_};
+    sum.body.push_back({Let{count, t_.read(role.starts, {t_.index(sum.index)})}});
+    sum.body.push_back(t_.put(role.starts, {t_.index(sum.index)}, t_.read(total)));
+    sum.body.push_back(t_.accumulate(total, {}, t_.index(count), plus));
+    code.push_back({std::move(sum)});
+    code.push_back({SetSize{length, t_.read(total)}});
+  } else {
+    code.push_back({SetSize{length, t_.read(role.starts)}});
+  }
+  append(code, allocate(output.array));
+  return code;
+}
+
+/// After the first pass of a scan: the running fold of the parts' totals, before each part.
+Code StageNest::join_totals(Role& role) {
+  const Scan& scan = std::get<Scan>(role.output->combine[role.scan_dim]);
+  const std::string& name = t_.program()[role.output->array].name;
+  const ArrayId run = t_.new_variable(name + "_before", scan.op.type);
+  const ArrayId total = t_.new_variable(name + "_total", scan.op.type);
+  Code code;
+  code.push_back({Local{run, scan.op.identity}});
+  For join{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_, .down = scan.from == Direction::Right};
+  const Expr p = t_.index(join.index);
+  join.body.push_back({Local{total, t_.read(role.starts, {p})}});
+  join.body.push_back(t_.put(role.starts, {p}, t_.read(run)));
+  join.body.push_back(t_.accumulate(run, {}, t_.read(total), scan.op));
+  code.push_back({std::move(join)});
+  return code;
+}
+
+Code StageNest::join_partials(Role& role) {
+  const Output& output = *role.output;
+  const Array array = t_.program()[output.array];
+  const Operator& op = role.folds.empty() ? *scatter_of(output)->op : role.folds.front().op;
+  const ArrayId joined = t_.new_variable(array.name + "_joined", op.type);
+  Code code = over_elements(t_, "e", array.shape, [&](std::vector<Expr> indices) {
+    Code element;
+    const Expr start = output.into ? t_.pool().cast(op.type, t_.read(*output.into, indices)) : op.identity;
+    element.push_back({Local{joined, start}});
+    For parts{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_};
+    std::vector<Expr> at{t_.index(parts.index)};
+    at.insert(at.end(), indices.begin(), indices.end());
+    parts.body.push_back(t_.accumulate(joined, {}, t_.read(role.partial, at), op));
+    element.push_back({std::move(parts)});
+    element.push_back(t_.put(output.array, indices, t_.read(joined)));
+    return element;
+  });
+  code.push_back({Free{role.partial}});
+  return code;
+}
+
+Code StageNest::open_group(Role& role) {
+  const Output& output = *role.output;
+  const std::string& name = t_.program()[output.array].name;
+  const Type key = t_.program()[*output.keys].type, value = output.value ? output.value->type : t_.program()[output.array].type;
+  const auto growable = [&](const std::string& what, const Type& type, ArrayId& array, ArrayId& count) {
+    count = t_.new_variable(name + "_" + what + "_count", Scalar::I64);
+    array = t_.new_array(name + "_" + what, type, {t_.read(count)});
+  };
+  growable("seen", key, role.table_keys, role.table_count);
+  growable("values", value, role.values, role.values_count);
+  role.table = t_.new_variable(name + "_table", Scalar::I64);
+  role.number = t_.new_variable(name + "_number", Scalar::I64);
+  Code code;
+  code.push_back({Born{as<SizeRef>(t_.program()[*output.keys].shape.front())->symbol}});
+  code.push_back({Growable{role.table_keys, role.table_count}});
+  code.push_back({Table{role.table, role.table_keys, role.table_count}});
+  code.push_back({Growable{role.values, role.values_count}});
+  code.push_back({Local{role.number, t_.number(0)}});
+  if (output.offsets) {
+    growable("numbers", Scalar::I64, role.numbers, role.numbers_count);
+    code.push_back({Growable{role.numbers, role.numbers_count}});
+    code.push_back({Born{as<SizeRef>(t_.program()[output.array].shape.front())->symbol}});
+  }
+  return code;
+}
+
+Code StageNest::finish_group(Role& role) {
+  const Output& output = *role.output;
+  const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
+  const auto each = [&](Expr count, const std::function<Code(Expr)>& body) {
+    For loop{.index = t_.new_index("e"), .lo = t_.number(0), .hi = count};
+    loop.body = body(t_.index(loop.index));
+    return Statement{std::move(loop)};
+  };
+  const Expr groups = t_.pool().size(as<SizeRef>(t_.program()[*output.keys].shape.front())->symbol);
+  Code code;
+  code.push_back({SetSize{as<SizeRef>(groups)->symbol, t_.read(role.table_count)}});
+  append(code, allocate(*output.keys));
+  code.push_back(each(groups, [&](Expr e) { return single(t_.put(*output.keys, {e}, t_.read(role.table_keys, {e}))); }));
+  if (!output.offsets) {
+    append(code, allocate(output.array));
+    code.push_back(each(groups, [&](Expr e) { return single(t_.put(output.array, {e}, t_.read(role.values, {e}))); }));
+  } else {
+    // Counting sort of the values by the number of their key; equal numbers keep their order.
+    const SymbolId length = as<SizeRef>(t_.program()[output.array].shape.front())->symbol;
+    code.push_back({SetSize{length, t_.read(role.values_count)}});
+    append(code, allocate(output.array));
+    append(code, allocate(*output.offsets));
+    const ArrayId next = t_.new_array(t_.program()[output.array].name + "_next", Scalar::I64, {groups});
+    code.push_back({Allocate{next}});
+    const Expr one = t_.number(1), count = t_.pool().size(length);
+    code.push_back(each(t_.add(groups, one), [&](Expr e) { return single(t_.put(*output.offsets, {e}, t_.number(0))); }));
+    code.push_back(each(count, [&](Expr e) {
+      return single(t_.accumulate(*output.offsets, {t_.add(t_.read(role.numbers, {e}), one)}, one, plus));
+    }));
+    code.push_back(each(groups, [&](Expr e) {
+      Code body = single(t_.put(next, {e}, t_.read(*output.offsets, {e})));
+      body.push_back(t_.accumulate(*output.offsets, {t_.add(e, one)}, t_.read(*output.offsets, {e}), plus));
+      return body;
+    }));
+    code.push_back(each(count, [&](Expr e) {
+      const DimId number = t_.new_index("number");
+      Code body = single({Let{number, t_.read(role.numbers, {e})}});
+      body.push_back(t_.put(output.array, {t_.read(next, {t_.index(number)})}, t_.read(role.values, {e})));
+      body.push_back(t_.accumulate(next, {t_.index(number)}, one, plus));
+      return body;
+    }));
+    code.push_back({Free{next}});
+    code.push_back({Free{role.numbers}});
+  }
+  code.push_back({Free{role.values}});
+  code.push_back({Free{role.table_keys}});
+  code.push_back({Free{role.table}});
+  return code;
+}
+
+Code StageNest::epilogue() {
+  Code code;
+  for (Role& role : roles_) {
+    if (role.shape == Shape::Group) append(code, finish_group(role));
+    if (role.partial) append(code, join_partials(role));
+    if (role.starts && t_.program()[role.starts].rank() > 0) code.push_back({Free{role.starts}});
+  }
+  code.push_back({Stop{}});
+  return code;
+}
+
+}  // namespace twill::nest

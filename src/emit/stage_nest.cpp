@@ -1,0 +1,306 @@
+// The skeleton of a stage: roles of its outputs, and the loops around its body.
+#include "emit/stage_nest.h"
+
+#include "emit/interior.h"
+
+#include <algorithm>
+
+namespace twill::nest {
+
+namespace {
+
+/// Elements collected before they are written past the caches: a few KiB stay in the first-level cache.
+constexpr std::int64_t strip_bytes = 8192;
+
+void append(Code& code, Code more) {
+  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
+StageNest::StageNest(Tables& tables, const StageSchedule& schedule, const LoopTree& loops, std::int64_t grain,
+                     Surroundings surroundings)
+    : t_(tables), schedule_(schedule), stage_(*schedule.stage), grain_(grain), around_(std::move(surroundings)) {
+  const LoopTree* tree = &loops;
+  while (!tree->empty() && std::holds_alternative<Loop>(tree->front())) {
+    const Loop& loop = std::get<Loop>(tree->front());
+    levels_.push_back({loop.axes.front().dim, loop.cut, loop.by});
+    tree = &loop.body;
+  }
+  for (int l = 0; l < static_cast<int>(levels_.size()); ++l) {
+    if (levels_[l].by != By::Unroll) point_level_ = l;
+  }
+  for (const Dim& dim : stage_.dims) ranges_.push_back({dim.lo, dim.hi});
+  find_roles();
+}
+
+void StageNest::find_roles() {
+  for (std::size_t i = 0; i < stage_.outputs.size(); ++i) {
+    const Output& output = stage_.outputs[i];
+    Role role{.output = &output, .schedule = schedule_.outputs[i], .position = static_cast<int>(i)};
+    role.target = output.array;
+    for (std::size_t d = 0; d < output.combine.size(); ++d) {
+      const Combine& combine = output.combine[d];
+      if (is<Append>(combine)) role.shape = Shape::Append;
+      if (is<Group>(combine)) role.shape = Shape::Group;
+      if (is<Scan>(combine)) role.scan_dim = static_cast<int>(d);
+    }
+    find_folds(role);
+    const std::string& name = t_.program()[output.array].name;
+    for (int l = 0; l < static_cast<int>(levels_.size()); ++l) {
+      const bool whole_part = levels_[l].cut.kind == Cut::Kind::Parts;
+      if (whole_part) continue;
+      const Combine& combine = output.combine[levels_[l].dim];
+      if (levels_[l].dim == role.scan_dim && role.scan_level < 0) role.scan_level = role.running_level = l;
+      if (is<Append>(combine) && role.running_level < 0) role.running_level = l;
+      if (role.scan_level >= 0 && l > role.scan_level && !is<Fold>(combine)) role.scan_in_memory = true;
+    }
+    if (role.shape == Shape::Append) role.running = t_.new_variable(name + "_at", Scalar::I64);
+    if (role.scan_dim >= 0 && !role.scan_in_memory) {
+      const Operator& op = std::get<Scan>(output.combine[role.scan_dim]).op;
+      role.running = t_.new_variable(name + "_run", op.type);
+      if (!op.identity) role.running_seen = t_.new_variable(name + "_seen", Scalar::Bool);
+    }
+    roles_.push_back(std::move(role));
+  }
+}
+
+void StageNest::find_folds(Role& role) {
+  const std::vector<Combine>& combine = role.output->combine;
+  const std::string& name = t_.program()[role.output->array].name;
+  std::optional<int> group_of_dim;
+  std::vector<int> group(combine.size(), -1);
+  for (std::size_t d = 0; d < combine.size(); ++d) {
+    const Fold* fold = std::get_if<Fold>(&combine[d]);
+    if (!fold) continue;
+    if (role.folds.empty() || !(role.folds.back().op == fold->op)) {
+      const bool only = role.folds.empty();
+      role.folds.push_back({fold->op, -1, false, t_.new_variable(name + (only ? "_acc" : "_inner"), fold->op.type), {}});
+      if (!fold->op.identity) role.folds.back().seen = t_.new_variable(name + "_seen", Scalar::Bool);
+    }
+    group[d] = static_cast<int>(role.folds.size()) - 1;
+  }
+  for (int l = 0; l < static_cast<int>(levels_.size()); ++l) {
+    if (levels_[l].cut.kind == Cut::Kind::Parts) continue;
+    const int g = group[levels_[l].dim];
+    if (g >= 0 && role.folds[g].first_level < 0) role.folds[g].first_level = l;
+    if (g < 0 && !role.folds.empty() && role.folds[0].first_level >= 0) role.folds[0].in_memory = true;
+  }
+}
+
+bool StageNest::active(const Role& role) const {
+  if (!first_pass_) return true;
+  return role.shape == Shape::Append || role.schedule.merge == How::TwoPass;
+}
+
+Code StageNest::lower() {
+  Code code = prologue();
+  const bool two_passes = std::any_of(roles_.begin(), roles_.end(), [](const Role& role) {
+    return role.shape == Shape::Append || role.schedule.merge == How::TwoPass;
+  });
+  if (two_passes) {
+    append(code, loops_of(true));
+    for (Role& role : roles_) {
+      if (role.shape == Shape::Append) append(code, join_counts(role));
+      else if (role.schedule.merge == How::TwoPass) append(code, join_totals(role));
+    }
+  }
+  append(code, loops_of(false));
+  append(code, epilogue());
+  return code;
+}
+
+Code StageNest::loops_of(bool first_pass) {
+  first_pass_ = first_pass;
+  Code code = from(0);
+  first_pass_ = false;
+  return code;
+}
+
+Code StageNest::from(int level) {
+  Code code;
+  const bool parts = level < static_cast<int>(levels_.size()) && levels_[level].cut.kind == Cut::Kind::Parts;
+  if (!parts) {
+    for (Role& role : roles_) append(code, open(role, level));
+  }
+  if (level == static_cast<int>(levels_.size())) {
+    append(code, leaf());
+  } else {
+    append(code, loop(level));
+  }
+  if (!parts) {
+    for (Role& role : roles_) append(code, close(role, level));
+  }
+  return code;
+}
+
+Code StageNest::loop(int level) {
+  const Level& here = levels_[level];
+  if (here.cut.kind == Cut::Kind::Parts) return parts_loop(level);
+  if (here.by == By::Unroll) return unrolled(level);
+  const Range range = ranges_[here.dim];
+  if (here.cut.count == 1) {
+    const bool stream = level == point_level_ && !first_pass_ &&
+                        std::any_of(roles_.begin(), roles_.end(), [](const Role& r) { return r.schedule.stream_above >= 0; });
+    return stream ? streamed(level, range.lo, range.hi) : segmented(level, range.lo, range.hi);
+  }
+  // Tiles: the loop variable is the tile's first index.
+  const Dim& dim = stage_.dims[here.dim];
+  For loop{.index = t_.new_index(dim.name + "_tile"), .lo = range.lo, .hi = range.hi, .step = here.cut.count, .by = here.by};
+  if (here.by == By::Core) loop.enough = grain_ > 0 ? t_.compare(Prim::Ge, total_points(), t_.number(grain_)) : Expr{};
+  const DimId end = t_.new_index(dim.name + "_end");
+  loop.body.push_back({Let{end, t_.min(t_.add(t_.index(loop.index), t_.number(here.cut.count)), range.hi)}});
+  ranges_[here.dim] = {t_.index(loop.index), t_.index(end)};
+  append(loop.body, from(level + 1));
+  ranges_[here.dim] = range;
+  Code code;
+  code.push_back({std::move(loop)});
+  return code;
+}
+
+Code StageNest::parts_loop(int level) {
+  const Level& here = levels_[level];
+  const Dim& dim = stage_.dims[here.dim];
+  const Range range = ranges_[here.dim];
+  For loop{.index = *part_, .lo = t_.number(0), .hi = parts_, .by = here.by};
+  const Expr extent = t_.sub(range.hi, range.lo);
+  const Expr part = t_.index(*part_);
+  const auto bound = [&](Expr p) { return t_.add(range.lo, t_.div(t_.mul(t_.max(extent, t_.number(0)), p), parts_)); };
+  const DimId begin = t_.new_index(dim.name + "_begin"), end = t_.new_index(dim.name + "_end");
+  loop.body.push_back({Let{begin, bound(part)}});
+  loop.body.push_back({Let{end, bound(t_.add(part, t_.number(1)))}});
+  ranges_[here.dim] = {t_.index(begin), t_.index(end)};
+  for (Role& role : roles_) {
+    // A private copy of a scatter's target starts empty.
+    if (!first_pass_ && role.partial && role.folds.empty()) append(loop.body, init_target(role));
+  }
+  append(loop.body, from(level + 1));
+  ranges_[here.dim] = range;
+  Code code;
+  code.push_back({std::move(loop)});
+  return code;
+}
+
+Code StageNest::unrolled(int level) {
+  const int dim = levels_[level].dim;
+  const std::int64_t lo = as<Literal>(ranges_[dim].lo)->value.i;
+  const std::int64_t hi = as<Literal>(ranges_[dim].hi)->value.i;
+  Code code;
+  for (std::int64_t i = lo; i < hi; ++i) {
+    fixed_[stage_.dims[dim].id] = t_.number(i);
+    append(code, from(level + 1));
+  }
+  fixed_.erase(stage_.dims[dim].id);
+  return code;
+}
+
+Code StageNest::point_loop(int level, Expr lo, Expr hi) {
+  const Level& here = levels_[level];
+  For loop{.index = stage_.dims[here.dim].id, .lo = lo, .hi = hi, .by = here.by};
+  if (here.by == By::Core && grain_ > 0) loop.enough = t_.compare(Prim::Ge, total_points(), t_.number(grain_));
+  for (const Role& role : roles_) {
+    const Scan* scan = std::get_if<Scan>(&role.output->combine[here.dim]);
+    if (scan && scan->from == Direction::Right) loop.down = true;
+    if (here.by != By::Simd || !active(role)) continue;
+    for (const FoldGroup& group : role.folds) {
+      if (group.first_level <= level && !group.in_memory) loop.reductions.push_back({group.accumulator, group.op});
+    }
+    if (role.shape == Shape::Append && first_pass_) {
+      loop.reductions.push_back({role.running, Operator{Scalar::I64, Prim::Add, {}, t_.number(0), true, true}});
+    }
+  }
+  loop.body = from(level + 1);
+  Code code;
+  code.push_back({std::move(loop)});
+  return code;
+}
+
+Code StageNest::segmented(int level, Expr lo, Expr hi) {
+  const Level& here = levels_[level];
+  const DimId index = stage_.dims[here.dim].id;
+  // Code is tripled, so only where a loop is worth it: the innermost one, not short, in order from the left.
+  const Literal *low = as<Literal>(lo), *high = as<Literal>(hi);
+  const bool is_short = low && high && high->value.i - low->value.i <= 8;
+  const bool down = std::any_of(roles_.begin(), roles_.end(), [&](const Role& role) {
+    const Scan* scan = std::get_if<Scan>(&role.output->combine[here.dim]);
+    return scan && scan->from == Direction::Right;
+  });
+  Interior interior;
+  if (level == point_level_ && !is_short && !down && here.by != By::Core && std::holds_alternative<Formula>(stage_.body)) {
+    // The unrolled dimensions run over literals: look at every point of theirs.
+    const std::function<void(int)> each = [&](int l) {
+      if (l < static_cast<int>(levels_.size())) {
+        const int dim = levels_[l].dim;
+        const std::int64_t first = as<Literal>(ranges_[dim].lo)->value.i, last = as<Literal>(ranges_[dim].hi)->value.i;
+        for (std::int64_t i = first; i < last; ++i) {
+          fixed_[stage_.dims[dim].id] = t_.number(i);
+          each(l + 1);
+        }
+        fixed_.erase(stage_.dims[dim].id);
+        return;
+      }
+      for_each_expr(stage_, [&](Expr e) { find_interior(t_, at_point(e), index, interior); });
+    };
+    each(level + 1);
+  }
+  if (interior.lower.empty()) return point_loop(level, lo, hi);
+
+  const std::string& name = stage_.dims[here.dim].name;
+  const DimId begin = t_.new_index(name + "_in"), end = t_.new_index(name + "_out");
+  Expr from_index = lo, to_index = hi;
+  for (Expr e : interior.lower) from_index = t_.max(from_index, e);
+  for (Expr e : interior.upper) to_index = t_.min(to_index, e);
+  Code code;
+  code.push_back({Let{begin, t_.min(from_index, hi)}});
+  code.push_back({Let{end, t_.max(to_index, t_.index(begin))}});
+  append(code, point_loop(level, lo, t_.index(begin)));
+  interior_ = true;
+  append(code, point_loop(level, t_.index(begin), t_.index(end)));
+  interior_ = false;
+  append(code, point_loop(level, t_.index(end), hi));
+  return code;
+}
+
+Code StageNest::streamed(int level, Expr lo, Expr hi) {
+  const Level& here = levels_[level];
+  const Dim& dim = stage_.dims[here.dim];
+  std::int64_t capacity = strip_bytes;
+  for (const Role& role : roles_) {
+    if (role.schedule.stream_above < 0) continue;
+    const auto size = static_cast<std::int64_t>(byte_size(t_.program()[role.output->array].type));
+    capacity = std::min(capacity, std::max<std::int64_t>(64, strip_bytes / size));
+  }
+  For strip{.index = t_.new_index(dim.name + "_strip"), .lo = lo, .hi = hi, .step = capacity};
+  const DimId end = t_.new_index(dim.name + "_end");
+  strip.body.push_back({Let{end, t_.min(t_.add(t_.index(strip.index), t_.number(capacity)), hi)}});
+
+  std::vector<Window> windows;
+  for (Role& role : roles_) {
+    if (role.schedule.stream_above < 0) continue;
+    const Array& array = t_.program()[role.output->array];
+    Window window;
+    window.array = role.target;
+    window.count = t_.sub(t_.index(end), t_.index(strip.index));
+    window.capacity = capacity;
+    window.stream_above = role.schedule.stream_above;
+    for (Expr e : place(role)) window.at.push_back(t_.substitute(e, dim.id, t_.index(strip.index)));
+    const std::string name = array.name + "_strip";
+    window.view = t_.new_array(name, array.type, {t_.number(capacity)});
+    role.view = window.view;
+    role.view_origin = t_.index(strip.index);
+    windows.push_back(std::move(window));
+  }
+  Code body = segmented(level, t_.index(strip.index), t_.index(end));
+  for (Window& window : windows) {
+    window.body = std::move(body);
+    body = {};
+    body.push_back({std::move(window)});
+  }
+  for (Role& role : roles_) role.view = {};
+  append(strip.body, std::move(body));
+  Code code;
+  code.push_back({std::move(strip)});
+  return code;
+}
+
+}  // namespace twill::nest

@@ -1,0 +1,132 @@
+// Lowers one stage of a pass: its loops, what stands before and after each of them, and its body.
+#pragma once
+
+#include "emit/tables.h"
+
+namespace twill::nest {
+
+/// What the surroundings of a stage provide.
+struct Surroundings {
+  /// The code of a nested block (0, or 1 for the other branch) of the stage.
+  std::function<Code(int branch)> block;
+  /// Does the array need memory from the host here (and not live in a parameter or another array)?
+  std::function<bool(ArrayId)> needs_memory;
+  /// Is the array a result of born size, which outlives the kernel?
+  std::function<bool(ArrayId)> outlives;
+};
+
+class StageNest {
+ public:
+  StageNest(Tables& tables, const StageSchedule& schedule, const LoopTree& loops, std::int64_t grain,
+            Surroundings surroundings);
+
+  /// The whole stage, from allocating its outputs to the check for run-time errors.
+  Code lower();
+
+ private:
+  struct Level {
+    int dim;
+    Cut cut;
+    By by;
+  };
+
+  struct Range {
+    Expr lo, hi;
+  };
+
+  /// Fold dimensions with one operator that follow each other; the groups of an output nest.
+  struct FoldGroup {
+    Operator op;
+    int first_level;     // its outermost loop
+    bool in_memory;      // loops over Cat dimensions are inside: the target itself accumulates
+    ArrayId accumulator;
+    ArrayId seen;        // without identity: was there a value yet
+  };
+
+  enum class Shape { Dense, Append, Group };
+
+  struct Role {
+    const Output* output;
+    OutputSchedule schedule;
+    int position;                  // among the stage's outputs
+    Shape shape = Shape::Dense;
+    std::vector<FoldGroup> folds;  // outer ones first
+    // scan
+    int scan_dim = -1;
+    int scan_level = -1;
+    bool scan_in_memory = false;
+    // running state of a scan (the accumulator) or an append (the next position)
+    ArrayId running, running_seen;
+    int running_level = -1;
+    ArrayId starts;                // of each part, learnt by the first pass
+    // where values go
+    ArrayId target;
+    std::vector<Expr> prefix;      // subscripts before those of the write map (the part)
+    ArrayId partial;               // private results of the parts
+    // streaming
+    ArrayId view;
+    Expr view_origin;
+    // group
+    ArrayId table, table_keys, table_count, number, values, values_count, numbers, numbers_count;
+  };
+
+  // stage_nest.cpp: the skeleton
+  void find_roles();
+  void find_folds(Role& role);
+  Code loops_of(bool first_pass);
+  Code from(int level);
+  Code loop(int level);
+  Code parts_loop(int level);
+  Code unrolled(int level);
+  Code point_loop(int level, Expr lo, Expr hi);
+  Code segmented(int level, Expr lo, Expr hi);
+  Code streamed(int level, Expr lo, Expr hi);
+  bool active(const Role& role) const;
+
+  // stage_body.cpp: what happens at a point
+  Code leaf();
+  Code consume(Role& role, Expr value);
+  Code complete(Role& role, Expr value);
+  Code scan_step(Role& role, Expr value);
+  Code open(Role& role, int level);
+  Code close(Role& role, int level);
+  Code init_region(const Role& role, const FoldGroup& group);
+  Code fold_into(const FoldGroup& group, const Role& role, Expr value);
+  std::vector<Expr> place(const Role& role);
+  Expr row_of(const Role& role);
+  Expr at_point(Expr e);
+
+  // stage_merge.cpp: before and after the loops
+  Code prologue();
+  Code epilogue();
+  Code open_dense(Role& role);
+  Code open_append(Role& role);
+  Code init_target(const Role& role);
+  Code bring_over(const Role& role);
+  bool writes_box(const Role& role) const;
+  Code join_counts(Role& role);
+  Code join_totals(Role& role);
+  Code join_partials(Role& role);
+  Code open_group(Role& role);
+  Code finish_group(Role& role);
+  Code allocate(ArrayId array);
+  Expr zero_of(const Type& type);
+  Expr total_points();
+
+  Tables& t_;
+  const StageSchedule& schedule_;
+  const Stage& stage_;
+  std::int64_t grain_;
+  Surroundings around_;
+  std::vector<Level> levels_;
+  int point_level_ = -1;             // the innermost loop that is not unrolled
+  std::vector<Role> roles_;
+  std::vector<Range> ranges_;        // by dimension, as cut so far
+  std::map<DimId, Expr> fixed_;      // unrolled indices
+  bool first_pass_ = false;
+  bool interior_ = false;            // boundary rules on the point loop's index hold by themselves here
+  std::optional<DimId> part_;        // the index over parts, if a dimension is cut into parts
+  Expr parts_;                       // how many
+};
+
+}  // namespace twill::nest
