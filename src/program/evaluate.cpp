@@ -100,8 +100,8 @@ F float_result(Prim prim, F a, F b, F c) {
     case Prim::Mul: return a * b;
     case Prim::Div: return a / b;
     case Prim::Mod: return a - b * std::floor(a / b);
-    case Prim::Min: return std::fmin(a, b);
-    case Prim::Max: return std::fmax(a, b);
+    case Prim::Min: return std::isnan(b) || a < b ? a : b;
+    case Prim::Max: return std::isnan(b) || a > b ? a : b;
     case Prim::Abs: return std::fabs(a);
     case Prim::Pow: return std::pow(a, b);
     case Prim::Sqrt: return std::sqrt(a);

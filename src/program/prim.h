@@ -42,7 +42,7 @@ struct PrimInfo {
 /// Meaning: integers wrap around; integer Div and Mod round towards minus infinity (Mod has the
 /// divisor's sign) and are undefined for a divisor of zero, which the interpreter and checked
 /// kernels report; float Mod is a - b*floor(a/b); Min and Max return the other operand when one is
-/// NaN; Shl and Shr take the count modulo the width; Round goes half away from zero; Pow on
+/// NaN (min(a, b) is a if b is NaN or a < b, else b); Shl and Shr take the count modulo the width; Round goes half away from zero; Pow on
 /// integers is by squaring, a negative exponent gives 0 except for bases 1 and -1.
 std::span<const PrimInfo> all_prims();
 const PrimInfo& info(Prim prim);

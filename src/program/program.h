@@ -30,7 +30,14 @@
 //            values[offsets[r] .. offsets[r+1]])
 //   group    Group+ : keys, offsets and values; with an operator: keys and one folded value per key
 //
-// A born length (of append and group) is a size symbol that the stage defines.
+// A born length (of append and group) is a size symbol that the stage defines: the extent of its values
+// (append), of its keys and of its values (group).
+//
+// A stage with a Seq dimension that reads its own output sees the current version: the array it is `into`,
+// overwritten by all earlier points. The element must have been written by an earlier point or be given
+// by `into`. A block runs before the stage's own expressions (guard, key, subscripts, values, effects),
+// which may read its arrays. One output has at most one Scan dimension. Extents below zero count as zero.
+// The order of the stages is also the order of their effects.
 #pragma once
 
 #include "program/expr.h"
@@ -107,8 +114,9 @@ struct Dim {
   DimId id;
   std::string name;
   Expr lo;      // i64: literals, symbols, outer indices, and reads (data extents)
-  Expr hi;      // exclusive; hi < lo is an empty range. Null: `condition` decides
-  Expr condition;  // of a while loop (a Seq dimension): evaluated on the carried state before a step
+  Expr hi;      // exclusive; hi < lo is an empty range. Null: only `condition` ends the loop
+  Expr condition;  // of a while loop (a Seq dimension with carries): evaluated on the carried state before
+                   // every step; the loop ends when it fails. Null: not a while loop
   Place place;
 };
 
@@ -129,10 +137,12 @@ struct Output {
   ArrayId array;                 // the values
   std::vector<Combine> combine;  // one per dimension of the stage
   std::vector<Expr> at;          // dense: the write map, one i64 subscript per dimension of `array`
-  Expr value;                    // null when the body is a block (its result of the same position)
+  Expr value;                    // null: the result of the same position of the block
   Expr guard;                    // bool; null: always. A point whose guard fails yields nothing
-  std::optional<ArrayId> into;   // dense: a new version of this array, unchanged where not written;
-                                 // with Fold and Scatter operators, existing values are combined with
+  std::optional<ArrayId> into;   // dense: a new version of this array, unchanged where not written
+  bool accumulates = false;      // with `into` and Fold (C += A·B) or Scatter with an operator: what is
+                                 // there takes part as the first value. A Scatter with an operator
+                                 // that is `into` always accumulates
   Expr key;                      // group: the key of the point, an integer, bool or record of these
   std::optional<ArrayId> offsets;  // append below Cat, and group without operator
   std::optional<ArrayId> keys;     // group
@@ -141,7 +151,8 @@ struct Output {
 
   // Without `into`, a dense output must be written completely: no guard unless all its elements
   // still get a value (a fold starts from its identity, a scatter from its operator's identity, or
-  // zero when it has none).
+  // zero when it overwrites). An element of a fold is written if the domain has a point for it,
+  // whatever the guard says; without Fold it is written if the guard holds.
 };
 
 /// Something the world can see. Effects of one kind happen in the order of the source program.
@@ -156,6 +167,8 @@ struct Stage;
 
 /// State handed from step to step of a Seq dimension: `inside` is what the block reads, `init` is
 /// its value before the first step (an array outside), `next` what the block computes for the next.
+/// A stage whose block has carries has exactly one dimension, with Seq in all outputs; an output with
+/// Seq{last} has a carry's `next` as its result and, after zero steps, that carry's `init` as its value.
 struct Carry {
   ArrayId inside;
   ArrayId init;
@@ -204,6 +217,7 @@ struct Program {
   std::vector<Constant> constants;
   std::vector<Stage> stages;        // in dependence order
   std::vector<ArrayId> results;     // at least one, unless the program has effects
+  bool strict = false;              // floats are not reassociated or contracted, functions are libm's
   Place place;
 
   const Array& operator[](ArrayId id) const { return arrays[static_cast<std::size_t>(id.value)]; }

@@ -31,7 +31,7 @@ class Comparison {
   Comparison(const Program& a, const Program& b) : a_(a), b_(b) {}
 
   bool programs() {
-    return a_.name == b_.name && all(a_.inputs, b_.inputs, &Comparison::inputs) &&
+    return a_.name == b_.name && a_.strict == b_.strict && all(a_.inputs, b_.inputs, &Comparison::inputs) &&
            all(a_.constants, b_.constants, &Comparison::constants) &&
            all(a_.stages, b_.stages, &Comparison::stages) && all(a_.results, b_.results, &Comparison::arrays);
   }
@@ -158,7 +158,7 @@ class Comparison {
            all(a.at, b.at, &Comparison::exprs) && exprs(a.value, b.value) && exprs(a.guard, b.guard) &&
            optional(a.into, b.into, &Comparison::arrays) && exprs(a.key, b.key) &&
            optional(a.offsets, b.offsets, &Comparison::arrays) &&
-           optional(a.keys, b.keys, &Comparison::arrays) && a.force == b.force;
+           optional(a.keys, b.keys, &Comparison::arrays) && a.force == b.force && a.accumulates == b.accumulates;
   }
 
   bool arguments(const std::variant<std::string, Expr>& a, const std::variant<std::string, Expr>& b) {
