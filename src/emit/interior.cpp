@@ -4,34 +4,6 @@
 
 namespace twill::nest {
 
-bool mentions(Expr e, DimId dim) {
-  bool found = false;
-  visit(e, [&](Expr node) {
-    if (const IndexRef* ref = as<IndexRef>(node); ref && ref->dim == dim) found = true;
-  });
-  return found;
-}
-
-std::optional<std::int64_t> factor_of(Expr e, DimId dim) {
-  if (const IndexRef* ref = as<IndexRef>(e)) return ref->dim == dim ? 1 : 0;
-  if (!mentions(e, dim)) return 0;
-  const Apply* apply = as<Apply>(e);
-  if (!apply) return std::nullopt;
-  const auto a = factor_of(e->args[0], dim);
-  const auto b = e->args.size() > 1 ? factor_of(e->args[1], dim) : std::optional<std::int64_t>(0);
-  if (!a || !b) return std::nullopt;
-  switch (apply->prim) {
-    case Prim::Add: return *a + *b;
-    case Prim::Sub: return *a - *b;
-    case Prim::Neg: return -*a;
-    case Prim::Mul:
-      if (const Literal* left = as<Literal>(e->args[0])) return left->value.i * *b;
-      if (const Literal* right = as<Literal>(e->args[1])) return right->value.i * *a;
-      return std::nullopt;
-    default: return std::nullopt;
-  }
-}
-
 namespace {
 
 /// Subscripts of a read that have a boundary rule and move with the index by a literal factor.

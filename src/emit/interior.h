@@ -2,12 +2,9 @@
 #pragma once
 
 #include "emit/tables.h"
+#include "program/index_use.h"
 
 namespace twill::nest {
-
-/// The factor of an index in an expression that is affine in it with a literal factor; 0 if it does not occur;
-/// nothing if it occurs otherwise (inside of a division, multiplied by a symbol, as a subscript).
-std::optional<std::int64_t> factor_of(Expr e, DimId dim);
 
 struct Interior {
   std::vector<Expr> lower;  // the index is at least each of these …
@@ -20,8 +17,5 @@ void find_interior(Tables& tables, Expr e, DimId dim, Interior& interior);
 
 /// The expression with those rules removed.
 Expr assume_interior(Tables& tables, Expr e, DimId dim);
-
-/// Does the expression mention the index?
-bool mentions(Expr e, DimId dim);
 
 }  // namespace twill::nest

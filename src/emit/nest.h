@@ -104,8 +104,9 @@ struct Statement {
 struct Nest {
   std::shared_ptr<Program> program;      // with the grown tables
   SymbolId workers;
+  std::vector<ArrayId> results;          // one per result of the program, all different
+  std::set<ArrayId> born;                // those whose size is only known at run time: the kernel allocates them
   std::map<ArrayId, ArrayId> memory_of;  // arrays that live in the memory of another one
-  std::set<ArrayId> born_results;        // results that the kernel allocates
   Code body;
 };
 

@@ -49,52 +49,74 @@ std::vector<Expr> StageNest::place(const Role& role) {
 }
 
 Code StageNest::leaf() {
-  Code code;
-  const Block* block = nullptr;
-  if (const Nested* nested = std::get_if<Nested>(&stage_.body)) {
-    block = nested->block.get();
-    append(code, around_.block(0));
+  if (const Branch* branch = std::get_if<Branch>(&stage_.body)) {
+    If split{at_point(branch->condition), {}, {}};
+    split.then = around_.block(0);
+    append(split.then, outputs(branch->then.get()));
+    append(split.then, around_.release(0));
+    split.otherwise = around_.block(1);
+    append(split.otherwise, outputs(branch->otherwise.get()));
+    append(split.otherwise, around_.release(1));
+    Code code;
+    code.push_back({std::move(split)});
+    append(code, effects());
+    return code;
   }
+  if (const Nested* nested = std::get_if<Nested>(&stage_.body)) {
+    Code code = around_.block(0);
+    append(code, outputs(nested->block.get()));
+    append(code, effects());
+    append(code, around_.release(0));
+    return code;
+  }
+  Code code = outputs(nullptr);
+  append(code, effects());
+  return code;
+}
+
+/// What the point yields for every output; `block` is the one that ran, if any.
+Code StageNest::outputs(const Block* block) {
+  Code code;
   for (Role& role : roles_) {
     if (!active(role)) continue;
     const Output& output = *role.output;
     Expr value = at_point(output.value);
     Code body;
-    if (block) {
+    if (!value) {
       const ArrayId result = block->results[role.position];
-      const std::vector<Expr>& shape = t_.program()[result].shape;
-      if (shape.empty()) {
-        value = t_.read(result);
-      } else {
+      const std::vector<Expr> shape = t_.program()[result].shape;
+      if (!shape.empty()) {
         // An array per point: its elements follow the stage's own subscripts.
-        const ArrayId target = role.target;
         const std::vector<Expr> here = place(role);
-        body = over_elements(t_, t_.program()[result].name + "_", shape, [&](std::vector<Expr> indices) {
+        body = over_elements(t_, "e", shape, [&](std::vector<Expr> indices) {
           std::vector<Expr> at = here;
           at.insert(at.end(), indices.begin(), indices.end());
           Code copy;
-          copy.push_back(t_.put(target, at, t_.read(result, indices)));
+          copy.push_back(t_.put(role.target, at, t_.read(result, indices)));
           return copy;
         });
         add_guarded(code, at_point(output.guard), std::move(body));
         continue;
       }
+      value = t_.read(result);
     }
-    body = consume(role, value);
-    add_guarded(code, at_point(output.guard), std::move(body));
+    add_guarded(code, at_point(output.guard), consume(role, value));
   }
-  if (!first_pass_) {
-    for (const Effect& effect : stage_.effects) {
-      Effect here = effect;
-      for (auto& argument : here.arguments) {
-        if (Expr* e = std::get_if<Expr>(&argument)) *e = at_point(*e);
-      }
-      const Expr guard = at_point(effect.guard);
-      here.guard = {};
-      Code body;
-      body.push_back({Perform{std::move(here)}});
-      add_guarded(code, guard, std::move(body));
+  return code;
+}
+
+Code StageNest::effects() {
+  Code code;
+  if (first_pass_) return code;
+  for (const Effect& effect : stage_.effects) {
+    Effect here = effect;
+    for (auto& argument : here.arguments) {
+      if (Expr* e = std::get_if<Expr>(&argument)) *e = at_point(*e);
     }
+    here.guard = {};
+    Code body;
+    body.push_back({Perform{std::move(here)}});
+    add_guarded(code, at_point(effect.guard), std::move(body));
   }
   return code;
 }
@@ -215,10 +237,10 @@ Code StageNest::open(Role& role, int level) {
     if (group.first_level != level) continue;
     const bool outermost = &group == &role.folds.front();
     if (group.in_memory) {
-      if (!role.output->into || role.partial) append(code, init_region(role, group));
+      if (!role.output->accumulates || role.partial) append(code, init_region(role, group));
       continue;
     }
-    const bool continues = outermost && role.output->into && !role.partial && role.scan_dim < 0;
+    const bool continues = outermost && role.output->accumulates && !role.partial;
     const Expr start = continues ? t_.pool().cast(group.op.type, t_.read(*role.output->into, place(role))) : group.op.identity;
     code.push_back({Local{group.accumulator, start}});
     if (group.seen) code.push_back({Local{group.seen, t_.pool().boolean(continues)}});

@@ -245,7 +245,7 @@ Code StageNest::join_partials(Role& role) {
   const ArrayId joined = t_.new_variable(array.name + "_joined", op.type);
   Code code = over_elements(t_, "e", array.shape, [&](std::vector<Expr> indices) {
     Code element;
-    const Expr start = output.into ? t_.pool().cast(op.type, t_.read(*output.into, indices)) : op.identity;
+    const Expr start = output.accumulates ? t_.pool().cast(op.type, t_.read(*output.into, indices)) : op.identity;
     element.push_back({Local{joined, start}});
     For parts{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_};
     std::vector<Expr> at{t_.index(parts.index)};

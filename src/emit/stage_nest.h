@@ -9,6 +9,8 @@ namespace twill::nest {
 struct Surroundings {
   /// The code of a nested block (0, or 1 for the other branch) of the stage.
   std::function<Code(int branch)> block;
+  /// Frees the results of that block once they were used.
+  std::function<Code(int branch)> release;
   /// Does the array need memory from the host here (and not live in a parameter or another array)?
   std::function<bool(ArrayId)> needs_memory;
   /// Is the array a result of born size, which outlives the kernel?
@@ -85,6 +87,8 @@ class StageNest {
 
   // stage_body.cpp: what happens at a point
   Code leaf();
+  Code outputs(const Block* block);
+  Code effects();
   Code consume(Role& role, Expr value);
   Code complete(Role& role, Expr value);
   Code scan_step(Role& role, Expr value);

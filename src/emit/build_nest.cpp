@@ -1,0 +1,326 @@
+// build_nest: from a schedule to loops, buffers and statements. This file handles lists of passes, memory and
+// carried state; stage_nest.* handles one stage.
+#include "emit/stage_nest.h"
+
+#include <algorithm>
+
+namespace twill::nest {
+
+namespace {
+
+void append(Code& code, Code more) {
+  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+bool depends_on_run_time(const Program& program, const Array& array) {
+  return std::any_of(array.shape.begin(), array.shape.end(), [&](Expr extent) {
+    bool found = false;
+    visit(extent, [&](Expr node) {
+      if (as<Read>(node)) found = true;
+      if (const SizeRef* size = as<SizeRef>(node); size && program[size->symbol].origin == Symbol::Origin::Born) found = true;
+    });
+    return found;
+  });
+}
+
+class Builder {
+ public:
+  Builder(Nest& nest, const Schedule& schedule) : nest_(nest), t_(nest), schedule_(schedule) {}
+
+  void build() {
+    find_results();
+    share_memory(schedule_.body);
+    nest_.body = block(schedule_.body);
+    for (std::size_t r = 0; r < nest_.results.size(); ++r) {
+      const ArrayId from = t_.program().results[r], to = nest_.results[r];
+      if (from == to) continue;
+      if (nest_.born.contains(to)) nest_.body.push_back({Allocate{to, true}});
+      nest_.body.push_back({Copy{to, from}});
+    }
+  }
+
+ private:
+  /// A result that a stage of the program itself computes is written to its place at once; one that is an
+  /// input, a constant or mentioned twice is copied at the end.
+  void find_results() {
+    std::set<ArrayId> computed;
+    for (const Stage& stage : schedule_.program->stages) {
+      for (const Output& output : stage.outputs) {
+        for (ArrayId array : defined_arrays(output)) computed.insert(array);
+      }
+    }
+    for (ArrayId result : schedule_.program->results) {
+      ArrayId place = result;
+      if (computed.erase(result) == 0) {
+        const Array array = t_.program()[result];
+        place = t_.new_array(array.name + "_result", array.type, array.shape);
+      }
+      nest_.results.push_back(place);
+      if (depends_on_run_time(t_.program(), t_.program()[place])) nest_.born.insert(place);
+    }
+  }
+
+  bool is_result(ArrayId array) const {
+    return std::find(nest_.results.begin(), nest_.results.end(), array) != nest_.results.end();
+  }
+
+  ArrayId root(ArrayId array) const {
+    for (auto found = nest_.memory_of.find(array); found != nest_.memory_of.end(); found = nest_.memory_of.find(array)) {
+      array = found->second;
+    }
+    return array;
+  }
+
+  /// Outputs that are kept in place of the array they are a new version of.
+  void share_memory(const BlockSchedule& schedule) {
+    for (const Pass& pass : schedule.passes) {
+      for (const StageSchedule& stage : pass.stages) {
+        for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
+          if (stage.outputs[o].keep != Keep::Alias) continue;
+          const Output& output = stage.stage->outputs[o];
+          if (is_result(output.array)) nest_.memory_of[root(*output.into)] = output.array;
+          else nest_.memory_of[output.array] = *output.into;
+        }
+        for (const BlockSchedule& inner : stage.blocks) share_memory(inner);
+      }
+    }
+  }
+
+  bool needs_memory(ArrayId array) const {
+    if (nest_.memory_of.contains(array) || standing_.contains(array)) return false;
+    return !is_result(array) || nest_.born.contains(array);
+  }
+
+  Code block(const BlockSchedule& schedule) {
+    Code code;
+    for (const Pass& pass : schedule.passes) {
+      for (const StageSchedule& stage : pass.stages) append(code, one_stage(pass, stage));
+      for (ArrayId array : pass.dies) {
+        const ArrayId memory = root(array);
+        const bool own = needs_memory(memory) && !carried_.contains(memory);
+        if (own && t_.program()[array].rank() > 0) code.push_back({Free{memory}});
+      }
+    }
+    return code;
+  }
+
+  Code one_stage(const Pass& pass, const StageSchedule& schedule) {
+    const Stage& stage = *schedule.stage;
+    Code code;
+    const std::string where = to_string(stage.place);
+    code.push_back({Remark{stage.name + (where.empty() ? "" : "  (" + where + ")")}});
+    const Nested* nested = std::get_if<Nested>(&stage.body);
+    if (nested && !nested->block->carries.empty()) {
+      append(code, carried(schedule, *nested->block));
+      return code;
+    }
+    Surroundings around;
+    around.block = [this, &schedule](int branch) { return block(schedule.blocks[branch]); };
+    around.release = [this, &stage](int branch) { return release(stage, branch); };
+    around.needs_memory = [this](ArrayId array) { return needs_memory(array); };
+    around.outlives = [this](ArrayId array) { return is_result(array); };
+    append(code, StageNest(t_, schedule, pass.loops, pass.grain, std::move(around)).lower());
+    return code;
+  }
+
+  /// Results of a block with memory of their own are freed when the stage has used them.
+  Code release(const Stage& stage, int branch) {
+    const Block* inner = nullptr;
+    if (const Nested* nested = std::get_if<Nested>(&stage.body)) inner = nested->block.get();
+    if (const Branch* split = std::get_if<Branch>(&stage.body)) inner = (branch == 0 ? split->then : split->otherwise).get();
+    std::set<ArrayId> own;
+    for (const Stage& s : inner->stages) {
+      for (const Output& output : s.outputs) {
+        for (ArrayId array : defined_arrays(output)) own.insert(array);
+      }
+    }
+    Code code;
+    for (ArrayId result : inner->results) {
+      if (own.erase(result) > 0 && t_.program()[result].rank() > 0 && needs_memory(result)) code.push_back({Free{result}});
+    }
+    return code;
+  }
+
+  /// Does a stage of the block compute the next state into memory of its own, so that the state before and
+  /// after a step can change places?
+  bool changes_places(const Block& inner, const Carry& carry) const {
+    const auto uses = std::count_if(inner.carries.begin(), inner.carries.end(), [&](const Carry& c) { return c.next == carry.next; });
+    if (uses != 1 || nest_.memory_of.contains(carry.next)) return false;
+    for (const Stage& stage : inner.stages) {
+      for (const Output& output : stage.outputs) {
+        if (output.array == carry.next) return true;
+      }
+    }
+    return false;
+  }
+
+  Code carried(const StageSchedule& schedule, const Block& inner) {
+    const Stage& stage = *schedule.stage;
+    const Dim& dim = stage.dims.front();
+    Code code;
+    std::vector<Carry> swapped, copied, assigned;
+    for (const Carry& carry : inner.carries) {
+      if (t_.program()[carry.inside].rank() == 0) {
+        code.push_back({Local{carry.inside, t_.read(carry.init)}});
+        assigned.push_back(carry);
+        continue;
+      }
+      carried_.insert(carry.inside);
+      code.push_back({Allocate{carry.inside}});
+      code.push_back({Copy{carry.inside, carry.init}});
+      if (root(carry.next) == carry.inside) continue;  // updated in place
+      if (changes_places(inner, carry)) {
+        code.push_back({Allocate{carry.next}});
+        standing_.insert(carry.next);
+        swapped.push_back(carry);
+      } else {
+        copied.push_back(carry);
+      }
+    }
+    for (const Output& output : stage.outputs) {
+      if (!std::get<Seq>(output.combine.front()).last) append(code, make_room(output.array));
+    }
+
+    Code body = block(schedule.blocks.front());
+    for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
+      const Output& output = stage.outputs[o];
+      if (std::get<Seq>(output.combine.front()).last) continue;
+      const ArrayId result = inner.results[o];
+      append(body, over_elements(t_, "e", t_.program()[result].shape, [&](std::vector<Expr> indices) {
+        std::vector<Expr> at = output.at;
+        at.insert(at.end(), indices.begin(), indices.end());
+        Code put;
+        put.push_back(t_.put(output.array, at, output.value ? output.value : t_.read(result, indices)));
+        return put;
+      }));
+    }
+    append(body, step(inner, swapped, copied, assigned));
+
+    if (!dim.condition) {
+      For loop{.index = dim.id, .lo = dim.lo, .hi = dim.hi};
+      loop.body = std::move(body);
+      code.push_back({std::move(loop)});
+    } else {
+      // The index of a while loop is a variable that the body sees under the dimension's name.
+      const ArrayId counter = t_.new_variable(dim.name + "_next", Scalar::I64);
+      code.push_back({Local{counter, dim.lo ? dim.lo : t_.number(0)}});
+      While loop{dim.condition, {}};
+      if (dim.hi) loop.condition = t_.pool().apply(Prim::And, {t_.compare(Prim::Lt, t_.read(counter), dim.hi), dim.condition});
+      loop.body.push_back({Let{dim.id, t_.read(counter)}});
+      append(loop.body, std::move(body));
+      loop.body.push_back(t_.put(counter, {}, t_.add(t_.read(counter), t_.number(1))));
+      code.push_back({std::move(loop)});
+    }
+    append(code, finish(stage, inner));
+    for (const Carry& carry : swapped) code.push_back({Free{carry.next}});
+    code.push_back({Stop{}});
+    return code;
+  }
+
+  Code make_room(ArrayId array) {
+    Code code;
+    if (!needs_memory(array)) return code;
+    if (t_.program()[array].rank() == 0) code.push_back({Local{array, {}}});
+    else code.push_back({Allocate{array, is_result(array)}});
+    return code;
+  }
+
+  /// The state after a step becomes the state before the next, for all carries at once.
+  Code step(const Block& inner, const std::vector<Carry>& swapped, const std::vector<Carry>& copied,
+            const std::vector<Carry>& assigned) {
+    Code code;
+    std::vector<std::pair<ArrayId, ArrayId>> second;  // from, to
+    for (const std::vector<Carry>* list : {&copied, &assigned}) {
+      for (const Carry& carry : *list) {
+        const bool from_state = std::any_of(inner.carries.begin(), inner.carries.end(), [&](const Carry& c) { return root(c.inside) == root(carry.next); });
+        const Array next = t_.program()[carry.next];
+        if (!from_state) {
+          second.push_back({carry.next, carry.inside});
+          continue;
+        }
+        // The next state is another part of the old state: keep it before that changes.
+        const ArrayId kept = t_.new_array(next.name + "_kept", next.type, next.shape);
+        if (next.rank() == 0) {
+          code.push_back({Local{kept, t_.read(carry.next)}});
+        } else {
+          code.push_back({Allocate{kept}});
+          code.push_back({Copy{kept, carry.next}});
+        }
+        second.push_back({kept, carry.inside});
+      }
+    }
+    for (const auto& [from, to] : second) {
+      if (t_.program()[to].rank() == 0) code.push_back(t_.put(to, {}, t_.read(from)));
+      else code.push_back({Copy{to, from}});
+    }
+    for (const auto& [from, to] : second) {
+      const bool kept = t_.program()[to].rank() > 0 && std::none_of(inner.carries.begin(), inner.carries.end(), [&](const Carry& c) { return c.next == from; });
+      const bool computed = t_.program()[to].rank() > 0 && !kept && defined_inside(inner, from) && needs_memory(from);
+      if ((kept || computed) && freed_.insert(from).second) code.push_back({Free{from}});
+    }
+    for (const Carry& carry : swapped) code.push_back({Swap{carry.inside, carry.next}});
+    return code;
+  }
+
+  static bool defined_inside(const Block& inner, ArrayId array) {
+    for (const Stage& stage : inner.stages) {
+      for (const Output& output : stage.outputs) {
+        for (ArrayId defined : defined_arrays(output)) {
+          if (defined == array) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /// The final state goes to the outputs.
+  Code finish(const Stage& stage, const Block& inner) {
+    Code code;
+    std::set<ArrayId> taken;
+    for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
+      const Output& output = stage.outputs[o];
+      if (!std::get<Seq>(output.combine.front()).last) continue;
+      const auto carry = std::find_if(inner.carries.begin(), inner.carries.end(), [&](const Carry& c) { return c.next == inner.results[o]; });
+      ensure(carry != inner.carries.end(), "the final state of a loop is not one of its carried states");
+      const bool has_place = !needs_memory(output.array);
+      if (t_.program()[output.array].rank() == 0) {
+        append(code, make_room(output.array));
+        code.push_back(t_.put(output.array, {}, t_.read(carry->inside)));
+      } else if (has_place || is_result(output.array) || taken.contains(carry->inside)) {
+        append(code, make_room(output.array));
+        code.push_back({Copy{output.array, carry->inside}});
+      } else {
+        taken.insert(carry->inside);
+        nest_.memory_of[output.array] = carry->inside;
+        carried_.erase(carry->inside);  // the output has it now
+      }
+    }
+    for (const Carry& carry : inner.carries) {
+      if (t_.program()[carry.inside].rank() > 0 && !taken.contains(carry.inside)) code.push_back({Free{carry.inside}});
+    }
+    return code;
+  }
+
+  Nest& nest_;
+  Tables t_;
+  const Schedule& schedule_;
+  std::set<ArrayId> standing_;    // arrays whose memory was made outside of the block that computes them
+  std::set<ArrayId> carried_;     // states of loops: they live as long as their loop
+  std::set<ArrayId> freed_;
+};
+
+}  // namespace
+
+}  // namespace twill::nest
+
+namespace twill {
+
+nest::Nest build_nest(const Schedule& schedule) {
+  nest::Nest nest;
+  nest.program = std::make_shared<Program>(*schedule.program);
+  nest.workers = nest.program->add_symbol("workers", Symbol::Origin::Born);
+  nest::Builder(nest, schedule).build();
+  return nest;
+}
+
+}  // namespace twill

@@ -1,0 +1,290 @@
+#include "plan/default_plan.h"
+
+#include "plan/legality.h"
+#include "plan/lifetimes.h"
+#include "program/index_use.h"
+
+#include <algorithm>
+
+namespace twill {
+
+namespace {
+
+/// What a proposal tries to use. The first legal one wins, the most valuable wishes being given up last.
+struct Wishes {
+  bool cores, lanes, reorder, unroll, in_place, stream;
+
+  static constexpr int count = 6;
+  /// Wish 0 is the first to be given up.
+  static Wishes of(int mask) {
+    return {(mask & 32) != 0, (mask & 16) != 0, (mask & 8) != 0, (mask & 4) != 0, (mask & 2) != 0, (mask & 1) != 0};
+  }
+};
+
+constexpr const char* wish_names[Wishes::count] = {"streaming stores", "an update in place", "unrolling", "a loop order for contiguous access", "SIMD lanes", "several cores"};
+
+/// Elements of an accumulating row that stay in the first-level cache.
+constexpr std::int64_t accumulator_tile = 1024;
+
+/// Beyond this many copies of a body, code gets longer but not faster.
+constexpr std::int64_t most_copies = 64;
+
+std::optional<std::int64_t> literal_extent(const Dim& dim) {
+  const Literal *lo = as<Literal>(dim.lo), *hi = as<Literal>(dim.hi);
+  if (!lo || !hi) return std::nullopt;
+  return std::max<std::int64_t>(0, hi->value.i - lo->value.i);
+}
+
+class Proposer {
+ public:
+  Proposer(const Program& program, const Machine& machine, const Stage& stage) : program_(program), machine_(machine), stage_(stage) {
+    vector_dim_ = find_vector_dim();
+    find_small_folds();
+  }
+
+  Cluster propose(const Wishes& wishes) const {
+    Cluster cluster;
+    cluster.instances.push_back({stage_.name, 0});
+    cluster.grain = grain();
+    std::vector<ChainLevel> levels = order(wishes);
+    if (wishes.lanes && vector_dim_ >= 0) {
+      for (ChainLevel& level : levels) {
+        if (level.dim == vector_dim_ && level.cut == Cut{}) level.by = By::Simd;
+      }
+    }
+    if (wishes.cores) give_to_cores(levels, cluster);
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
+      Store store{0, static_cast<int>(o), Keep::Full, -1};
+      if (wishes.in_place && stage_.outputs[o].into) store.keep = Keep::Alias;
+      if (wishes.stream && streams(stage_.outputs[o])) store.stream_above = stream_limit();
+      if (store.keep != Keep::Full || store.stream_above >= 0) cluster.stores.push_back(store);
+    }
+    cluster.loops = tree(levels);
+    return cluster;
+  }
+
+ private:
+  bool all_are_cat(int d) const {
+    return std::all_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) { return is<Cat>(o.combine[d]); }) && stage_.effects.empty();
+  }
+  bool any_is_seq(int d) const {
+    return std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) { return is<Seq>(o.combine[d]); });
+  }
+  bool is_small(int d) const { return std::find(small_.begin(), small_.end(), d) != small_.end(); }
+
+  /// The dimension whose neighbours are neighbours in memory, for most of what is read and written.
+  int find_vector_dim() const {
+    int best = -1, best_score = 0;
+    for (int d = 0; d < static_cast<int>(stage_.dims.size()); ++d) {
+      const bool vectorisable = std::all_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) { return is<Cat>(o.combine[d]) || is<Fold>(o.combine[d]); });
+      if (!vectorisable) continue;
+      int score = 1;
+      for (const Output& output : stage_.outputs) {
+        if (is<Cat>(output.combine[d])) score += 2 * contiguity(output.at, stage_.dims[d].id);
+      }
+      for_each_expr(stage_, [&](Expr root) {
+        visit(root, [&](Expr node) {
+          if (const Read* read = as<Read>(node)) score += contiguity(std::span(node->args).first(read->rules.size()), stage_.dims[d].id);
+        });
+      });
+      if (best < 0 || score >= best_score) {
+        best = d;
+        best_score = score;
+      }
+    }
+    return best;
+  }
+
+  /// 1 if the last subscript alone moves by one with the index, 0 if none moves, negative otherwise.
+  static int contiguity(std::span<const Expr> subscripts, DimId dim) {
+    int result = 0;
+    for (std::size_t s = 0; s < subscripts.size(); ++s) {
+      const auto factor = factor_of(subscripts[s], dim);
+      if (factor == 0) continue;
+      const bool last = s + 1 == subscripts.size();
+      if (last && factor && (*factor == 1 || *factor == -1) && result == 0) result = 1;
+      else result = -2;
+    }
+    return result;
+  }
+
+  /// Fold dimensions with few points, known in advance, that are written out in the innermost loop.
+  void find_small_folds() {
+    std::int64_t copies = 1;
+    for (int d = static_cast<int>(stage_.dims.size()) - 1; d >= 0; --d) {
+      const bool folds = !stage_.outputs.empty() && std::all_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) { return is<Fold>(o.combine[d]); });
+      const auto extent = literal_extent(stage_.dims[d]);
+      if (!folds || !extent || d == vector_only()) break;
+      if (copies * std::max<std::int64_t>(1, *extent) > most_copies) break;
+      copies *= std::max<std::int64_t>(1, *extent);
+      small_.insert(small_.begin(), d);
+    }
+  }
+
+  /// A fold that is the only dimension stays a loop.
+  int vector_only() const { return stage_.dims.size() == 1 ? 0 : -1; }
+
+  std::vector<ChainLevel> order(const Wishes& wishes) const {
+    std::vector<ChainLevel> levels;
+    const int n = static_cast<int>(stage_.dims.size());
+    const int v = is_small(vector_dim_) ? -1 : vector_dim_;
+    const auto unrolls = [&](int d) { return wishes.unroll && is_small(d); };
+    if (!wishes.reorder || v < 0) {
+      for (int d = 0; d < n; ++d) levels.push_back({d, {}, unrolls(d) ? By::Unroll : By::Seq});
+      return levels;
+    }
+    bool folds_outside = false;
+    for (int d = 0; d < n; ++d) {
+      if (d != v && !is_small(d) && !folds(d)) levels.push_back({d, {}, By::Seq});
+    }
+    for (int d = 0; d < n; ++d) {
+      if (d != v && !is_small(d) && folds(d)) folds_outside = true;
+    }
+    if (folds_outside && !folds(v)) levels.push_back({v, {Cut::Kind::Step, accumulator_tile}, By::Seq});
+    for (int d = 0; d < n; ++d) {
+      if (d != v && !is_small(d) && folds(d)) levels.push_back({d, {}, By::Seq});
+    }
+    levels.push_back({v, {}, By::Seq});
+    for (int d : small_) levels.push_back({d, {}, wishes.unroll ? By::Unroll : By::Seq});
+    return levels;
+  }
+
+  bool folds(int d) const {
+    return std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) { return is<Fold>(o.combine[d]); });
+  }
+
+  void give_to_cores(std::vector<ChainLevel>& levels, Cluster& cluster) const {
+    // The outermost independent loop, after those that run in order; its neighbour too if it is short.
+    for (std::size_t l = 0; l < levels.size(); ++l) {
+      ChainLevel& level = levels[l];
+      if (any_is_seq(level.dim)) continue;
+      if (!all_are_cat(level.dim)) break;
+      const bool innermost = l + 1 == levels.size() || levels[l + 1].by == By::Unroll;
+      if (innermost && l == 0) {
+        levels.insert(levels.begin(), {level.dim, {Cut::Kind::Parts, 0}, By::Core});
+        return;
+      }
+      level.by = By::Core;
+      const auto extent = literal_extent(stage_.dims[level.dim]);
+      const bool is_short = extent && *extent < 4 * machine_.count(CoreKind::Core);
+      if (is_short && level.cut == Cut{} && l + 2 < levels.size()) {
+        ChainLevel& next = levels[l + 1];
+        if (all_are_cat(next.dim) && next.cut == Cut{} && next.by == By::Seq && !bounds_depend(stage_, next.dim, level.dim)) next.by = By::Core;
+      }
+      return;
+    }
+    // None: the outermost dimension is cut into parts whose results are combined.
+    if (levels.empty() || any_is_seq(levels.front().dim)) return;
+    const int dim = levels.front().dim;
+    if (levels.front().by == By::Unroll) return;
+    levels.insert(levels.begin(), {dim, {Cut::Kind::Parts, 0}, By::Core});
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
+      const Combine& combine = stage_.outputs[o].combine[dim];
+      if (is<Cat>(combine)) continue;
+      const bool two = is<Scan>(combine) || is<Append>(combine);
+      cluster.merges.push_back({0, static_cast<int>(o), two ? How::TwoPass : How::Partial});
+    }
+  }
+
+  bool streams(const Output& output) const {
+    return std::all_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Cat>(c) || is<Fold>(c); }) && !output.at.empty();
+  }
+
+  /// Arrays that do not fit into the last-level cache are out of it before anybody reads them again.
+  std::int64_t stream_limit() const {
+    const MemoryLayer* cache = machine_.last_level_cache();
+    return cache ? cache->bytes / 2 : std::int64_t{1} << 24;
+  }
+
+  /// Work that is done before the other cores have woken up: about two points per nanosecond.
+  std::int64_t grain() const {
+    const double launch_us = machine_.launch_us > 0 ? machine_.launch_us : 5.0;
+    return std::max<std::int64_t>(2048, static_cast<std::int64_t>(launch_us * 2000.0));
+  }
+
+  static LoopTree tree(const std::vector<ChainLevel>& levels) {
+    LoopTree tree{Leaf{0}};
+    for (std::size_t l = levels.size(); l-- > 0;) {
+      Loop loop{{{0, levels[l].dim}}, levels[l].cut, levels[l].by, std::move(tree)};
+      tree = {};
+      tree.push_back(std::move(loop));
+    }
+    return tree;
+  }
+
+  const Program& program_;
+  const Machine& machine_;
+  const Stage& stage_;
+  int vector_dim_ = -1;
+  std::vector<int> small_;
+};
+
+class Planner {
+ public:
+  Planner(const Program& program, const Machine& machine) : program_(program), machine_(machine) {
+    planned_.plan.program = program.name;
+    planned_.plan.machine = machine.name;
+  }
+
+  Planned run() {
+    block("", 0, stages_of(program_), false);
+    return std::move(planned_);
+  }
+
+ private:
+  void block(const std::string& owner, int branch, const StageList& list, bool inside_parallel) {
+    BlockPlan plan{owner, branch, {}};
+    const std::size_t position = planned_.plan.blocks.size();
+    planned_.plan.blocks.push_back({});
+    std::vector<const Stage*> order;
+    for (const Stage& stage : list.stages) order.push_back(&stage);
+    for (std::size_t s = 0; s < order.size(); ++s) {
+      const Site site{inside_parallel, disposable_after(program_, list, std::span(order).subspan(s + 1))};
+      plan.clusters.push_back(stage(*order[s], site));
+      const auto levels = *chain_of(plan.clusters.back());
+      const bool parallel = inside_parallel || std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
+      const std::vector<const Block*> blocks = blocks_of(*order[s]);
+      for (std::size_t b = 0; b < blocks.size(); ++b) block(order[s]->name, static_cast<int>(b), stages_of(*blocks[b]), parallel);
+    }
+    planned_.plan.blocks[position] = std::move(plan);
+  }
+
+  Cluster stage(const Stage& stage, const Site& site) {
+    const Nested* nested = std::get_if<Nested>(&stage.body);
+    const bool carries = nested && !nested->block->carries.empty();
+    const Proposer proposer(program_, machine_, stage);
+    std::vector<std::optional<Reason>> refusals(Wishes::count);
+    for (int mask = carries ? 0 : (1 << Wishes::count) - 1; mask >= 0; --mask) {
+      Cluster cluster = proposer.propose(Wishes::of(mask));
+      auto reason = why_illegal(program_, stage, cluster, site);
+      if (!reason) {
+        for (int wish = Wishes::count - 1; wish >= 0; --wish) {
+          if ((mask >> wish & 1) == 0 && refusals[wish]) note(*refusals[wish], wish);
+        }
+        return cluster;
+      }
+      // The wish that is given up next is what this refusal is held against.
+      for (int wish = 0; wish < Wishes::count; ++wish) {
+        if ((mask >> wish & 1) == 0) continue;
+        if (!refusals[wish]) refusals[wish] = reason;
+        break;
+      }
+    }
+    fail(Fault::Bug, "B0003", stage.place, "no plan is legal for stage '" + stage.name + "'");
+  }
+
+  void note(Reason reason, int wish) {
+    reason.text = std::string("no ") + wish_names[wish] + ": " + reason.text;
+    planned_.reasons.push_back(std::move(reason));
+  }
+
+  const Program& program_;
+  const Machine& machine_;
+  Planned planned_;
+};
+
+}  // namespace
+
+Planned default_plan(const Program& program, const Machine& machine) { return Planner(program, machine).run(); }
+
+}  // namespace twill

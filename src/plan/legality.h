@@ -1,0 +1,42 @@
+// Is this cluster a legal way to run its stage, and if not, why? The one judge that plans are made and
+// elaborated with.
+#pragma once
+
+#include "plan/plan.h"
+#include "plan/reason.h"
+
+#include <optional>
+#include <set>
+
+namespace twill {
+
+/// What the cluster's surroundings allow.
+struct Site {
+  bool inside_parallel = false;      // a loop around the block is run by several cores already
+  std::set<ArrayId> disposable;      // arrays with memory of their own that nobody needs after this stage
+};
+
+/// Nothing if the cluster is a legal way to run the stage.
+std::optional<Reason> why_illegal(const Program& program, const Stage& stage, const Cluster& cluster, const Site& site);
+
+/// Does a bound or the condition of dimension `d` mention the index of dimension `e`?
+bool bounds_depend(const Stage& stage, int d, int e);
+
+/// Must the values that meet in this operator do so in the order of the program?
+bool keeps_order(const Program& program, const Operator& op);
+
+/// May values be grouped differently (so that parts can be combined)?
+bool regroups(const Program& program, const Operator& op);
+
+/// Does the type contain a float?
+bool has_float(const Type& type);
+
+/// The cluster's loops as a list, outermost first; nothing if they are not one chain that ends in the stage.
+struct ChainLevel {
+  int dim;
+  Cut cut;
+  By by;
+};
+std::optional<std::vector<ChainLevel>> chain_of(const Cluster& cluster);
+
+}  // namespace twill

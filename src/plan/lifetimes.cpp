@@ -1,0 +1,41 @@
+#include "plan/lifetimes.h"
+
+namespace twill {
+
+StageList stages_of(const Program& program) { return {program.stages, {}, program.results}; }
+
+StageList stages_of(const Block& block) { return {block.stages, block.carries, block.results}; }
+
+std::vector<const Block*> blocks_of(const Stage& stage) {
+  if (const Nested* nested = std::get_if<Nested>(&stage.body)) return {nested->block.get()};
+  if (const Branch* branch = std::get_if<Branch>(&stage.body)) return {branch->then.get(), branch->otherwise.get()};
+  return {};
+}
+
+std::set<ArrayId> disposable_after(const Program& program, const StageList& list, std::span<const Stage* const> later) {
+  std::set<ArrayId> arrays;
+  for (const Stage& stage : list.stages) {
+    for (const Output& output : stage.outputs) {
+      for (ArrayId array : defined_arrays(output)) arrays.insert(array);
+    }
+  }
+  for (const Carry& carry : list.carries) arrays.insert(carry.inside);
+  for (ArrayId result : list.results) arrays.erase(result);
+  for (const Carry& carry : list.carries) arrays.erase(carry.next);
+  for (const Stage* stage : later) {
+    for (ArrayId array : reads_of(program, *stage)) arrays.erase(array);
+    // Sizes are read with the arrays they belong to.
+    for (const Output& output : stage->outputs) {
+      for (ArrayId array : defined_arrays(output)) {
+        for (Expr extent : program[array].shape) {
+          visit(extent, [&](Expr node) {
+            if (const Read* read = as<Read>(node)) arrays.erase(read->array);
+          });
+        }
+      }
+    }
+  }
+  return arrays;
+}
+
+}  // namespace twill
