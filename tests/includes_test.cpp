@@ -28,9 +28,10 @@ const std::map<std::string, Names> arrows = {
     {"plan", {"program", "machine"}},
     {"emit", {"plan"}},
     {"run", {"emit"}},
-    {"fuzz", {"run"}},
-    {"bench", {"run"}},
-    {"tools", {"import", "run", "fuzz", "bench"}},
+    {"driver", {"run"}},
+    {"fuzz", {"driver"}},
+    {"bench", {"driver", "import"}},
+    {"tools", {"import", "driver", "fuzz", "bench"}},
 };
 
 /// Foreign headers (by prefix) and the only rooms that may see them.

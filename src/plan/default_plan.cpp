@@ -1,5 +1,6 @@
 #include "plan/default_plan.h"
 
+#include "base/error.h"
 #include "plan/legality.h"
 #include "plan/lifetimes.h"
 #include "program/index_use.h"

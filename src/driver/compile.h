@@ -1,0 +1,48 @@
+// The way from a program to a kernel: one table of passes (pipeline.cpp), run, timed and verified here.
+#pragma once
+
+#include "plan/elaborate.h"
+#include "plan/reason.h"
+#include "run/kernel.h"
+
+#include <optional>
+#include <string_view>
+
+namespace twill {
+
+struct Options {
+  std::optional<Plan> plan;         // instead of the default plan; refused with E0402 if it is illegal
+  CompileOptions compiler;
+  std::string stop_after;           // name of a pass; empty: all of them
+};
+
+/// What the pipeline hands from pass to pass; each pass fills in the next part.
+struct Compilation {
+  std::shared_ptr<const Program> program;
+  Machine machine;
+  Options options;
+  std::optional<Plan> plan;
+  std::vector<Reason> reasons;      // decisions taken and not taken
+  std::optional<Schedule> schedule;
+  std::optional<nest::Nest> nest;
+  std::optional<CSource> source;
+  std::optional<Kernel> kernel;
+  std::vector<std::pair<std::string_view, double>> pass_ms;  // time of every pass
+};
+
+struct PipelinePass {
+  std::string_view name;
+  std::string_view description;
+  void (*run)(Compilation&);
+};
+
+/// The passes in order.
+std::span<const PipelinePass> pipeline();
+
+/// Runs the pipeline on a checked program.
+Compilation compile(std::shared_ptr<const Program> program, const Machine& machine, Options options = {});
+
+/// Just the kernel, with the default plan, for the machine we run on.
+Kernel compile(const Program& program);
+
+}  // namespace twill
