@@ -348,11 +348,13 @@ std::string header_of(const Data& data) {
 
 }  // namespace
 
+bool is_npy(std::string_view bytes) { return bytes.starts_with(magic); }
+
 Data npy_from_bytes(std::string_view bytes, const std::string& name, const std::optional<Type>& wanted) {
   const auto damaged = [&](const std::string& what) {
     fail(Fault::User, "E0603", {}, fmt::format("'{}' is damaged: {}", name, what));
   };
-  if (!bytes.starts_with(magic)) fail(Fault::User, "E0603", {}, fmt::format("'{}' is not a .npy file", name));
+  if (!is_npy(bytes)) fail(Fault::User, "E0603", {}, fmt::format("'{}' is not a .npy file", name));
   const std::size_t length_at = magic.size() + 2;
   const int version = bytes.size() > magic.size() ? bytes[magic.size()] : 0;
   const std::size_t length_bytes = version == 1 ? 2 : 4;

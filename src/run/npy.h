@@ -13,6 +13,9 @@
 
 namespace twill {
 
+/// Whether bytes begin like a .npy file.
+bool is_npy(std::string_view bytes);
+
 /// The array in a .npy file. A file does not know the names of records, nor that its u2 are bf16; `wanted`
 /// tells. Where the file holds something else than is wanted, the result has the file's type. A record that
 /// nobody named is called "Record", or is a tuple if its fields are called "0", "1", … Throws E0601 (cannot

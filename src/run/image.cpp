@@ -1,0 +1,124 @@
+// Conversions between pictures as files have them and arrays as programs want them.
+#include "run/image.h"
+
+#include "base/error.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+namespace twill {
+
+namespace {
+
+constexpr std::int64_t most_channels = 4;
+
+/// Where the samples of a picture lie: element (y, x, c) at y * row + x * column + c * plane.
+struct View {
+  std::int64_t height, width, channels;
+  std::int64_t row, column, plane;
+
+  std::int64_t at(std::int64_t y, std::int64_t x, std::int64_t c) const {
+    return y * row + x * column + c * plane;
+  }
+};
+
+View interleaved(std::int64_t height, std::int64_t width, std::int64_t channels) {
+  return {height, width, channels, width * channels, channels, 1};
+}
+
+View planar(std::int64_t height, std::int64_t width, std::int64_t channels) {
+  return {height, width, channels, width, 1, height * width};
+}
+
+View view_of_file_image(const Data& image) {
+  const std::vector<std::int64_t>& shape = image.shape();
+  return interleaved(shape[0], shape[1], shape.size() == 3 ? shape[2] : 1);
+}
+
+double full(Scalar type) { return type == Scalar::U8 ? 255.0 : 65535.0; }
+
+/// A sample between 0 and 1 as an integer of the whole range.
+std::int64_t quantize(double value, double range) {
+  if (!(value > 0)) return 0;  // NaN too
+  return std::lround(std::min(value, 1.0) * range);
+}
+
+}  // namespace
+
+Data as_image_of(const Data& image, const Type& wanted, int rank, const std::string& name) {
+  const bool integers = wanted.is(Scalar::U8) || wanted.is(Scalar::U16);
+  if ((!integers && !wanted.is_float()) || rank < 2 || rank > 3) {
+    fail(Fault::User, "E0606", {},
+         fmt::format("the picture '{}' cannot become an array of {} with {} dimensions", name,
+                     to_string(wanted), rank),
+         "pictures are arrays of u8, u16 or floats with 2 or 3 dimensions");
+  }
+  const View from = view_of_file_image(image);
+  const Scalar have = image.type().scalar(), want = wanted.scalar();
+  const double range = full(have);
+  const std::int64_t channels = rank == 2 ? 1 : from.channels;
+  std::vector<std::int64_t> shape = {from.height, from.width};
+  if (rank == 3) shape.insert(integers ? shape.end() : shape.begin(), channels);
+  Data result(wanted, shape);
+  const View to =
+      integers ? interleaved(from.height, from.width, channels) : planar(from.height, from.width, channels);
+  const auto sample = [&](std::int64_t y, std::int64_t x, std::int64_t c) {
+    const std::int64_t at = from.at(y, x, c);
+    return have == Scalar::U8 ? image.as<std::uint8_t>()[at] : image.as<std::uint16_t>()[at];
+  };
+  const bool make_grey = rank == 2 && from.channels >= 3;
+  for (std::int64_t y = 0; y < from.height; ++y) {
+    for (std::int64_t x = 0; x < from.width; ++x) {
+      for (std::int64_t c = 0; c < channels; ++c) {
+        // In whole samples, so that a value that needs no conversion stays exact.
+        const double value = make_grey
+                                 ? 0.299 * sample(y, x, 0) + 0.587 * sample(y, x, 1) + 0.114 * sample(y, x, 2)
+                                 : sample(y, x, c);
+        const Number number = integers ? Number::of(want, std::lround(value * (full(want) / range)))
+                                       : convert(Number::of_double(Scalar::F64, value / range), want);
+        result.set(to.at(y, x, c), number);
+      }
+    }
+  }
+  return result;
+}
+
+Data as_file_image(const Data& data, const std::string& name) {
+  const std::vector<std::int64_t>& shape = data.shape();
+  const Type& type = data.type();
+  const bool integers = type.is(Scalar::U8) || type.is(Scalar::U16) || type.is(Scalar::Bool);
+  const auto are_channels = [](std::int64_t extent) { return extent >= 1 && extent <= most_channels; };
+  std::optional<View> from;
+  if (shape.size() == 2) from = interleaved(shape[0], shape[1], 1);
+  if (shape.size() == 3 && are_channels(shape[2])) from = interleaved(shape[0], shape[1], shape[2]);
+  if (shape.size() == 3 && are_channels(shape[0]) && (!integers || !from))
+    from = planar(shape[1], shape[2], shape[0]);
+  if (!from || (!integers && !type.is_float()) || data.count() == 0) {
+    fail(Fault::User, "E0606", {},
+         fmt::format("an array of {} with shape [{}] cannot be saved as the picture '{}'", to_string(type),
+                     fmt::join(shape, ", "), name),
+         "a picture has u8, u16, bool or floats, shape [height, width], [height, width, channels] or "
+         "[channels, height, width], and 1 to 4 channels; .npy files hold every array");
+  }
+  const Scalar out = type.is(Scalar::U16) ? Scalar::U16 : Scalar::U8;
+  const View to = interleaved(from->height, from->width, from->channels);
+  std::vector<std::int64_t> out_shape = {to.height, to.width};
+  if (to.channels > 1) out_shape.push_back(to.channels);
+  Data result(out, out_shape);
+  for (std::int64_t y = 0; y < to.height; ++y) {
+    for (std::int64_t x = 0; x < to.width; ++x) {
+      for (std::int64_t c = 0; c < to.channels; ++c) {
+        const Number value = data.get(from->at(y, x, c));
+        const std::int64_t sample = type.is_float()         ? quantize(value.f, full(out))
+                                    : type.is(Scalar::Bool) ? (value.i ? 255 : 0)
+                                                            : value.as_int();
+        result.set(to.at(y, x, c), Number::of(out, sample));
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace twill
