@@ -78,7 +78,7 @@ Machine detect_machine() {
                               .automatic = true});
   }
   machine.memory.push_back({.name = "registers",
-                            .bytes = cpu.vector_bytes * cpu.vector_registers,
+                            .bytes = std::int64_t{cpu.vector_bytes} * cpu.vector_registers,
                             .instances = cores,
                             .line_bytes = cpu.vector_bytes});
   machine.cores = {{CoreKind::Core, "core", cores}, {CoreKind::Simd, "simd", cpu.vector_bytes / 4}};

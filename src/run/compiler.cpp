@@ -151,7 +151,8 @@ void run_step(const std::vector<std::string>& command, const fs::path& directory
 /// Compiles `source` in a directory to `kernel.so` there.
 fs::path compile_shared(const Compiler& compiler, const std::string& source, const fs::path& directory,
                         const CompileOptions& options) {
-  const fs::path input = directory / "kernel.c", output = directory / "kernel.so";
+  const fs::path input = directory / "kernel.c";
+  fs::path output = directory / "kernel.so";
   write_file(input, source);
   std::vector<std::string> command = compiler.command;
   command.insert(command.end(), options.flags.begin(), options.flags.end());

@@ -6,7 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
+#include <algorithm>
+#include <cstddef>
 
 namespace twill {
 
@@ -42,7 +43,31 @@ double full(Scalar type) { return type == Scalar::U8 ? 255.0 : 65535.0; }
 /// A sample between 0 and 1 as an integer of the whole range.
 std::int64_t quantize(double value, double range) {
   if (!(value > 0)) return 0;  // NaN too
-  return std::lround(std::min(value, 1.0) * range);
+  return static_cast<std::int64_t>(std::min(value, 1.0) * range + 0.5);
+}
+
+/// Reads sample `at` of a picture of u8 or u16.
+struct Samples {
+  explicit Samples(const Data& image) : bytes(image.bytes()), wide(image.type().is(Scalar::U16)) {}
+
+  std::uint16_t operator[](std::int64_t at) const {
+    return wide ? reinterpret_cast<const std::uint16_t*>(bytes)[at]
+                : std::to_integer<std::uint16_t>(bytes[at]);
+  }
+
+  const std::byte* bytes;
+  bool wide;
+};
+
+/// Writes each sample as the element that stands for its value in the table. An element is `Bits`, whatever
+/// its type.
+template <class Bits>
+void look_up(const Samples& samples, const View& from, const Data& table, Data& result, const View& to) {
+  const auto* elements = reinterpret_cast<const Bits*>(table.bytes());
+  auto* out = reinterpret_cast<Bits*>(result.bytes());
+  for (std::int64_t c = 0; c < to.channels; ++c)
+    for (std::int64_t y = 0; y < to.height; ++y)
+      for (std::int64_t x = 0; x < to.width; ++x) out[to.at(y, x, c)] = elements[samples[from.at(y, x, c)]];
 }
 
 }  // namespace
@@ -56,31 +81,36 @@ Data as_image_of(const Data& image, const Type& wanted, int rank, const std::str
          "pictures are arrays of u8, u16 or floats with 2 or 3 dimensions");
   }
   const View from = view_of_file_image(image);
-  const Scalar have = image.type().scalar(), want = wanted.scalar();
-  const double range = full(have);
+  const Scalar want = wanted.scalar();
+  const double range = full(image.type().scalar());
   const std::int64_t channels = rank == 2 ? 1 : from.channels;
   std::vector<std::int64_t> shape = {from.height, from.width};
   if (rank == 3) shape.insert(integers ? shape.end() : shape.begin(), channels);
   Data result(wanted, shape);
   const View to =
       integers ? interleaved(from.height, from.width, channels) : planar(from.height, from.width, channels);
-  const auto sample = [&](std::int64_t y, std::int64_t x, std::int64_t c) {
-    const std::int64_t at = from.at(y, x, c);
-    return have == Scalar::U8 ? image.as<std::uint8_t>()[at] : image.as<std::uint16_t>()[at];
+  const auto element = [&](double value) {
+    return integers ? Number::of(want, quantize(value / range, full(want)))
+                    : convert(Number::of_double(Scalar::F64, value / range), want);
   };
-  const bool make_grey = rank == 2 && from.channels >= 3;
-  for (std::int64_t y = 0; y < from.height; ++y) {
-    for (std::int64_t x = 0; x < from.width; ++x) {
-      for (std::int64_t c = 0; c < channels; ++c) {
-        // In whole samples, so that a value that needs no conversion stays exact.
-        const double value = make_grey
-                                 ? 0.299 * sample(y, x, 0) + 0.587 * sample(y, x, 1) + 0.114 * sample(y, x, 2)
-                                 : sample(y, x, c);
-        const Number number = integers ? Number::of(want, std::lround(value * (full(want) / range)))
-                                       : convert(Number::of_double(Scalar::F64, value / range), want);
-        result.set(to.at(y, x, c), number);
+  const Samples samples(image);
+  if (rank == 2 && from.channels >= 3) {
+    for (std::int64_t y = 0; y < from.height; ++y) {
+      for (std::int64_t x = 0; x < from.width; ++x) {
+        const auto sample = [&](std::int64_t c) { return samples[from.at(y, x, c)]; };
+        result.set(to.at(y, x, 0), element(0.299 * sample(0) + 0.587 * sample(1) + 0.114 * sample(2)));
       }
     }
+    return result;
+  }
+  Data table(wanted, {static_cast<std::int64_t>(range) + 1});
+  for (std::int64_t value = 0; value < table.count(); ++value)
+    table.set(value, element(static_cast<double>(value)));
+  switch (info(want).bytes) {
+    case 1: look_up<std::uint8_t>(samples, from, table, result, to); break;
+    case 2: look_up<std::uint16_t>(samples, from, table, result, to); break;
+    case 4: look_up<std::uint32_t>(samples, from, table, result, to); break;
+    default: look_up<std::uint64_t>(samples, from, table, result, to); break;
   }
   return result;
 }
@@ -107,17 +137,17 @@ Data as_file_image(const Data& data, const std::string& name) {
   std::vector<std::int64_t> out_shape = {to.height, to.width};
   if (to.channels > 1) out_shape.push_back(to.channels);
   Data result(out, out_shape);
-  for (std::int64_t y = 0; y < to.height; ++y) {
-    for (std::int64_t x = 0; x < to.width; ++x) {
-      for (std::int64_t c = 0; c < to.channels; ++c) {
-        const Number value = data.get(from->at(y, x, c));
-        const std::int64_t sample = type.is_float()         ? quantize(value.f, full(out))
-                                    : type.is(Scalar::Bool) ? (value.i ? 255 : 0)
-                                                            : value.as_int();
-        result.set(to.at(y, x, c), Number::of(out, sample));
-      }
-    }
-  }
+  const auto* floats = reinterpret_cast<const float*>(data.bytes());
+  const auto sample = [&](std::int64_t at) -> std::int64_t {
+    if (type.is(Scalar::F32)) return quantize(static_cast<double>(floats[at]), full(out));
+    const Number value = data.get(at);
+    if (type.is_float()) return quantize(value.f, full(out));
+    return type.is(Scalar::Bool) ? value.i * 255 : value.as_int();
+  };
+  for (std::int64_t y = 0; y < to.height; ++y)
+    for (std::int64_t x = 0; x < to.width; ++x)
+      for (std::int64_t c = 0; c < to.channels; ++c)
+        store(Number::of(out, sample(from->at(y, x, c))), result.bytes() + to.at(y, x, c) * info(out).bytes);
   return result;
 }
 

@@ -98,7 +98,7 @@ class HeaderParser {
     if (quote != '\'' && quote != '"') damaged(fmt::format("its header has no text at byte {}", at_));
     const std::size_t end = text_.find(quote, at_ + 1);
     if (end == std::string_view::npos) damaged("its header ends inside a text");
-    const std::string result(text_.substr(at_ + 1, end - at_ - 1));
+    std::string result(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
     return result;
   }

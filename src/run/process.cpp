@@ -13,8 +13,6 @@
 #include <string_view>
 #include <system_error>
 
-extern char** environ;
-
 namespace twill {
 
 namespace fs = std::filesystem;
@@ -38,12 +36,13 @@ std::vector<std::string> environment(const std::vector<std::pair<std::string, st
       replaced |= text.starts_with(name) && text.substr(name.size()).starts_with('=');
     if (!replaced) result.emplace_back(text);
   }
-  for (const auto& [name, value] : variables) result.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) result.push_back(fmt::format("{}={}", name, value));
   return result;
 }
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> result;
+  result.reserve(texts.size() + 1);
   for (std::string& text : texts) result.push_back(text.data());
   result.push_back(nullptr);
   return result;
