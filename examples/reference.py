@@ -1,0 +1,920 @@
+"""Independent references for the examples, in NumPy.
+
+Every definition in examples/*.twill has a function here that computes the same thing from the mathematical definition,
+by other means where there are some (a sparse product by way of the dense one, shortest paths by squaring a min-plus
+matrix), together with inputs: small ones of odd sizes, and sizes 0 and 1 where they mean something.
+
+    reference.py list                        the cases
+    reference.py write DIR [FILE.twill ...]  inputs and expected results as .npy files, and DIR/cases.json
+    reference.py check TWILL [--target T] [FILE.twill ...]
+                                             runs the command TWILL on every case and compares
+
+How results are compared. Integers and bools must be equal. Floats may differ by tolerance * max(1, |expected|). The
+expected value is computed in double precision, so what differs is the rounding of the program itself: at most half a
+unit in the last place for each operation on the way to an element. A case says how many values are folded into
+one element (`folds`); with inputs of size one the tolerance is (8 + folds) * 1e-6 for f32 and (8 + folds) * 1e-14 for
+f64, which leaves room for a function of libm and a factor of about sixteen above the expected rounding error.
+Wherever a decision depends on a float, the inputs keep a distance from the border at which it changes.
+"""
+
+import argparse
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CASES = []
+SEEDS = itertools.count(1)
+
+
+# ---- cases ---------------------------------------------------------------------------------------------------------
+
+
+def example(file, on, definition=None, folds=1):
+    """Registers a reference for `definition` (default: the function's name) of a file, with inputs to run it on.
+
+    The function gets the inputs by name and returns the results by name, in the program's order; or a pair of them and
+    the lines that are printed. `folds` is a number or a function of the inputs.
+    """
+
+    def register(function):
+        name = definition or function.__name__
+        for number, inputs in enumerate(on):
+            results = function(**inputs)
+            results, effects = results if isinstance(results, tuple) else (results, [])
+            CASES.append({
+                "name": f"{file.removesuffix('.twill')}.{name}.{number}",
+                "file": file,
+                "definition": name,
+                "inputs": inputs,
+                "results": results,
+                "effects": effects,
+                "folds": max(1, folds(**inputs) if callable(folds) else folds),
+            })
+        return function
+
+    return register
+
+
+def random():
+    return np.random.default_rng(next(SEEDS))
+
+
+def singles(*shape):
+    """f32 between -1 and 1."""
+    return random().uniform(-1, 1, shape).astype(np.float32)
+
+
+def doubles(*shape, low=-1, high=1):
+    return random().uniform(low, high, shape)
+
+
+def integers(*shape, low=-50, high=50, type=np.int32):
+    """Integers from low up to high, exclusive."""
+    return random().integers(low, high, shape).astype(type)
+
+
+def bits(*shape, share=0.5):
+    return random().uniform(size=shape) < share
+
+
+def i32(value):
+    return np.int32(value)
+
+
+def f32(value):
+    """The result of an f32 program from one in double precision."""
+    return np.asarray(value).astype(np.float32)
+
+
+def wide(x):
+    return x.astype(np.float64)
+
+
+def record(**fields):
+    """A structured type with the layout that a C compiler gives it."""
+    return np.dtype(list(fields.items()), align=True)
+
+
+def filled(dtype, shape, **fields):
+    array = np.zeros(shape, dtype)
+    for name, values in fields.items():
+        array[name] = values
+    return array
+
+
+def pairs_of(*types):
+    """The type of a tuple: fields 0, 1, ..."""
+    return np.dtype([(str(i), t) for i, t in enumerate(types)], align=True)
+
+
+def tuples(rows, *types):
+    """A list of tuples as an array of records."""
+    return np.array([tuple(row) for row in rows], dtype=pairs_of(*types))
+
+
+# ---- linear algebra ------------------------------------------------------------------------------------------------
+
+
+@example("dot.twill", on=[dict(x=singles(n), y=singles(n)) for n in (0, 1, 7, 1001)], folds=lambda x, y: len(x))
+def dot(x, y):
+    return dict(d=f32(np.vdot(wide(x), wide(y))))
+
+
+@example("matvec.twill", on=[dict(a=singles(i, k), x=singles(k)) for i, k in [(0, 3), (1, 1), (5, 0), (13, 37)]],
+         folds=lambda a, x: len(x))
+def matvec(a, x):
+    return dict(y=f32(wide(a) @ wide(x)))
+
+
+MATMUL_SIZES = [(0, 2, 3), (1, 1, 1), (3, 0, 2), (5, 7, 3), (17, 33, 29)]
+
+
+@example("matmul.twill", on=[dict(a=singles(i, k), b=singles(k, j)) for i, k, j in MATMUL_SIZES],
+         folds=lambda a, b: len(b))
+def matmul(a, b):
+    return dict(c=f32(wide(a) @ wide(b)))
+
+
+@example("matmul_transposed.twill", on=[dict(a=singles(k, i), b=singles(j, k)) for i, k, j in MATMUL_SIZES],
+         folds=lambda a, b: len(a))
+def matmul_transposed(a, b):
+    return dict(c=f32((wide(a).T @ wide(b).T).T))
+
+
+@example("matmul_batched.twill",
+         on=[dict(x=singles(b, i, k), y=singles(b, k, j))
+             for b, i, k, j in [(0, 2, 3, 4), (1, 1, 1, 1), (3, 5, 7, 2), (16, 3, 9, 5)]],
+         folds=lambda x, y: y.shape[1])
+def matmul_batched(x, y):
+    products = [wide(p) @ wide(q) for p, q in zip(x, y)]
+    return dict(z=f32(np.array(products).reshape(x.shape[0], x.shape[1], y.shape[2])))
+
+
+CCSD_SIZES = [dict(a=2, b=3, c=1, d=4, e=2, f=3, g=5), dict(a=1, b=1, c=1, d=1, e=1, f=1, g=1),
+              dict(a=3, b=2, c=2, d=1, e=0, f=2, g=3), dict(a=2, b=1, c=2, d=2, e=1, f=2, g=0)]
+
+
+def contraction(left, right):
+    """One of the nine: t[a,b,c,d,e,f] = t0[a,b,c,d,e,f] + sum over g of x[left] * y[right]."""
+
+    def shaped(indices, sizes):
+        return singles(*[sizes[i] for i in indices])
+
+    @example("ccsd_t.twill", definition=f"{left}_{right}", folds=lambda t0, x, y: x.shape[0],
+             on=[dict(t0=shaped("abcdef", s), x=shaped(left, s), y=shaped(right, s)) for s in CCSD_SIZES])
+    def contracted(t0, x, y):
+        return dict(t=f32(wide(t0) + np.einsum(f"{left},{right}->abcdef", wide(x), wide(y))))
+
+
+for pair in ("gdab efgc", "gdac efgb", "gdbc efga", "geab dfgc", "geac dfgb", "gebc dfga", "gfab degc", "gfac degb",
+             "gfbc dega"):
+    contraction(*pair.split())
+
+
+@example("triangular.twill", on=[dict(l=singles(n, n), b=singles(n, m)) for n, m in [(0, 3), (1, 1), (11, 5)]],
+         folds=lambda l, b: len(l))
+def lower_product(l, b):
+    return dict(c=f32(np.tril(wide(l)) @ wide(b)))
+
+
+@example("triangular.twill", on=[dict(l=singles(n, n), m=singles(n, n)) for n in (0, 1, 9)], folds=lambda l, m: len(l))
+def lower_lower(l, m):
+    return dict(c=f32(np.tril(wide(l)) @ np.tril(wide(m))))
+
+
+@example("triangular.twill", on=[dict(x=doubles(n)) for n in (0, 1, 2, 31)], folds=lambda x: len(x)**2)
+def spread(x):
+    # In order, element k stands above k and below n-1-k of the others.
+    n = len(x)
+    return dict(s=np.float64(np.sum(np.sort(x) * (2 * np.arange(n) - (n - 1)))))
+
+
+def sparse(rows, columns, share):
+    """A random matrix in rows, at least one of them empty."""
+    kept = bits(rows, columns, share=share)
+    kept[rows // 2:rows // 2 + 1] = False
+    ptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int32)
+    return dict(ptr=ptr, col=np.nonzero(kept)[1].astype(np.int32), val=singles(int(ptr[-1])), x=singles(columns))
+
+
+@example("spmv.twill", on=[sparse(0, 3, 0.5), sparse(1, 1, 0.5), sparse(13, 21, 0.3), sparse(40, 5, 0.9)],
+         folds=lambda ptr, col, val, x: len(x))
+def spmv(ptr, col, val, x):
+    dense = np.zeros((len(ptr) - 1, len(x)))
+    rows = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    dense[rows, col] = val
+    return dict(y=f32(dense @ wide(x)))
+
+
+def dominant(n):
+    """A matrix that needs no pivoting."""
+    return doubles(n, n) + 2 * n * np.eye(n)
+
+
+@example("lu.twill", on=[dict(a0=dominant(n)) for n in (0, 1, 2, 9)], folds=lambda a0: 4 * len(a0))
+def lu(a0):
+    # Doolittle's order: row by row of U, column by column of L.
+    n = len(a0)
+    lower, upper = np.eye(n), np.zeros((n, n))
+    for i in range(n):
+        upper[i, i:] = a0[i, i:] - lower[i, :i] @ upper[:i, i:]
+        lower[i + 1:, i] = (a0[i + 1:, i] - lower[i + 1:, :i] @ upper[:i, i]) / upper[i, i]
+    assert np.allclose(lower @ upper, a0)
+    return dict(a=lower + upper - np.eye(n))
+
+
+# ---- convolutions and stencils -------------------------------------------------------------------------------------
+
+
+def windows(x, size, stride=1):
+    """All places of a window of this size over the axes 1 and 2, which come first in the result: p, q, n, r, s, ..."""
+    (rows, columns), (r, s) = x.shape[1:3], size
+    return [[x[:, p:p + r, q:q + s] for q in range(0, columns - s + 1, stride)] for p in range(0, rows - r + 1, stride)]
+
+
+def slide(x, size, rule, stride, tail):
+    """`rule` applied to every window, as an array p, q, and the axes of what the rule gives."""
+    places = windows(x, size, stride)
+    p = max(0, (x.shape[1] - size[0]) // stride + 1)
+    q = max(0, (x.shape[2] - size[1]) // stride + 1)
+    return np.array([[rule(w) for w in row] for row in places]).reshape((p, q) + tail)
+
+
+WINDOWS = [((9, 13), (5, 5)), ((4, 4), (4, 4)), ((2, 5), (3, 3)), ((6, 7), (1, 1)), ((17, 5), (3, 2))]
+
+
+@example("conv2d.twill", on=[dict(x=singles(*image), f=singles(*window)) for image, window in WINDOWS],
+         folds=lambda x, f: f.size)
+def conv2d(x, f):
+    return dict(y=f32(slide(wide(x)[None], f.shape, lambda w: np.sum(w[0] * f), 1, ())))
+
+
+def convolve(x, f, stride):
+    rule = lambda w: np.einsum("nrsc,krsc->nk", w, wide(f))
+    y = slide(wide(x), f.shape[1:3], rule, stride, (x.shape[0], f.shape[0]))
+    return dict(y=f32(np.moveaxis(y, 2, 0)))
+
+
+CHANNELS = [((2, 7, 9, 3), (4, 3, 3, 3)), ((1, 1, 1, 1), (1, 1, 1, 1)), ((1, 8, 5, 2), (3, 2, 4, 2)),
+            ((0, 4, 4, 2), (3, 2, 2, 2)), ((2, 4, 4, 0), (2, 3, 3, 0))]
+
+
+@example("conv_channels.twill", on=[dict(x=singles(*x), f=singles(*f)) for x, f in CHANNELS],
+         folds=lambda x, f: f[:1].size)
+def conv_channels(x, f):
+    return convolve(x, f, 1)
+
+
+@example("conv_channels.twill", on=[dict(x=singles(*x), f=singles(*f)) for x, f in CHANNELS],
+         folds=lambda x, f: f[:1].size)
+def conv_stride2(x, f):
+    return convolve(x, f, 2)
+
+
+@example("conv_capsule.twill",
+         on=[dict(x=singles(*x, 4, 4), f=singles(*f, 4, 4))
+             for x, f in [((2, 3, 4, 2), (3, 2, 2, 2)), ((1, 1, 1, 1), (1, 1, 1, 1)), ((0, 3, 3, 1), (2, 2, 2, 1))]],
+         folds=lambda x, f: f[:1].size // 4)
+def conv_capsule(x, f):
+    # A capsule's product is one of matrices: multiply them as such and add over the window and its channels.
+    rule = lambda w: (w[:, None] @ wide(f)[None]).sum(axis=(2, 3, 4))
+    y = slide(wide(x), f.shape[1:3], rule, 1, (x.shape[0], f.shape[0], 4, 4))
+    return dict(y=f32(np.moveaxis(y, 2, 0)))
+
+
+@example("jacobi1d.twill", on=[dict(x=singles(n)) for n in (0, 1, 2, 3, 50)])
+def jacobi1d(x):
+    return dict(y=f32(np.convolve(wide(x), np.ones(3) / 3, "valid")) if len(x) >= 3 else np.zeros(0, np.float32))
+
+
+def shifted(u, *by):
+    return np.roll(u, by, tuple(range(u.ndim)))
+
+
+def inside(u, new):
+    """`new` where there are neighbours on all sides, `u` at the border."""
+    at = tuple(slice(1, -1) for _ in u.shape)
+    result = u.copy()
+    result[at] = new[at]
+    return result
+
+
+GRIDS = [(0, 4), (1, 1), (2, 5), (3, 3), (7, 10)]
+
+
+@example("jacobi2d.twill", on=[dict(u=singles(*shape)) for shape in GRIDS])
+def jacobi2d(u):
+    w = wide(u)
+    neighbours = sum(shifted(w, *by) for by in [(0, 0), (1, 0), (-1, 0), (0, 1), (0, -1)])
+    return dict(v=f32(inside(w, neighbours / 5)))
+
+
+@example("jacobi2d.twill", definition="relax", folds=lambda u0, steps: 4 * int(steps),
+         on=[dict(u0=singles(*shape), steps=i32(steps)) for shape in GRIDS for steps in (0, 1, 6)])
+def relax2d(u0, steps):
+    u = wide(u0)
+    for _ in range(steps):
+        u = inside(u, sum(shifted(u, *by) for by in [(1, 0), (-1, 0), (0, 1), (0, -1)]) / 4)
+    return dict(u=f32(u))
+
+
+@example("jacobi3d.twill", folds=7,
+         on=[dict(u=singles(*shape), w=singles(7)) for shape in [(0, 3, 3), (1, 1, 1), (3, 3, 3), (5, 4, 7)]])
+def jacobi3d(u, w):
+    v = wide(u)
+    where = [(0, 0, 0), (0, 0, 1), (0, 0, -1), (0, 1, 0), (0, -1, 0), (1, 0, 0), (-1, 0, 0)]
+    return dict(v=f32(inside(v, sum(weight * shifted(v, *by) for weight, by in zip(wide(w), where)))))
+
+
+def along(x, weights, axis):
+    """The weighted mean of neighbours along an axis, the border repeated."""
+    reach = len(weights) // 2
+    pads = [(reach, reach) if a == axis else (0, 0) for a in range(x.ndim)]
+    padded = np.pad(x, pads, mode="edge")
+    return np.apply_along_axis(lambda line: np.convolve(line, weights, "valid"), axis, padded)
+
+
+@example("blur.twill", on=[dict(img=singles(*shape)) for shape in [(1, 1), (1, 6), (5, 1), (9, 14)]], folds=9)
+def blur(img):
+    return dict(by=f32(along(along(wide(img), [0.25, 0.5, 0.25], 1), [0.25, 0.5, 0.25], 0)))
+
+
+@example("unsharp.twill",
+         on=[dict(img=f32(np.abs(singles(*shape))), amount=np.float32(amount), threshold=np.float32(threshold))
+             for shape in [(1, 1, 1), (3, 7, 11), (1, 2, 2)] for amount, threshold in [(1.5, 0.001), (0.5, 0.25)]],
+         folds=25)
+def unsharp(img, amount, threshold):
+    original = wide(img)
+    weights = np.array([1, 4, 6, 4, 1]) / 16
+    blurred = along(along(original, weights, 2), weights, 1)
+    detail = original - blurred
+    assert np.all(np.abs(np.abs(detail) - threshold) > 1e-5), "too close to the threshold"
+    return dict(sharp=f32(np.where(np.abs(detail) < threshold, original, original + float(amount) * detail)))
+
+
+# ---- elements, folds and scans -------------------------------------------------------------------------------------
+
+
+@example("map.twill", definition="map", on=[dict(x=100 * singles(n)) for n in (0, 1, 33)])
+def celsius(x):
+    return dict(y=f32((wide(x) - 32) / 1.8))
+
+
+@example("reduce.twill", on=[dict(x=singles(n)) for n in (0, 1, 1003)], folds=lambda x: len(x))
+def total(x):
+    return dict(s=f32(math.fsum(x)))
+
+
+@example("reduce.twill", on=[dict(x=integers(n)) for n in (0, 1, 77)])
+def highest(x):
+    return dict(m=np.int32(max(x.tolist(), default=np.iinfo(np.int32).min)))
+
+
+@example("reduce.twill", on=[dict(x=integers(n, low=0, high=2**32, type=np.uint32)) for n in (0, 1, 77)])
+def parity(x):
+    # Bit by bit: the exclusive or is set where an odd number of elements has the bit.
+    counts = [int(np.sum((x >> np.uint32(b)) & np.uint32(1))) for b in range(32)]
+    return dict(p=np.uint32(sum((count % 2) << b for b, count in enumerate(counts))))
+
+
+@example("reduce.twill", definition="sorted",
+         on=[dict(x=doubles(0)), dict(x=doubles(1)), dict(x=doubles(9)), dict(x=np.sort(doubles(9)))])
+def is_sorted(x):
+    return dict(s=np.bool_(np.array_equal(x, np.sort(x))))
+
+
+@example("reduce_two.twill", on=[dict(x=doubles(n)) for n in (0, 1, 1003)], folds=lambda x: len(x))
+def reduce_two(x):
+    return dict(s=np.float64(math.fsum(x)), m=np.float64(max(x, default=-np.inf)))
+
+
+@example("reduce_two.twill", on=[dict(x=doubles(n)) for n in (0, 1, 101)], folds=lambda x: len(x))
+def double_and_sum(x):
+    return dict(y=x + x, s=np.float64(math.fsum(x)))
+
+
+@example("scan.twill", on=[dict(x=singles(n)) for n in (0, 1, 2, 203)], folds=lambda x: len(x))
+def running(x):
+    sums = [math.fsum(x[:i + 1]) for i in range(len(x))]
+    maxima = [max(x[i:]) for i in range(len(x))]
+    return dict(c=f32(np.array(sums)), r=f32(np.array(maxima)))
+
+
+@example("scan.twill", on=[dict(x=integers(*shape, type=np.int64)) for shape in [(0, 3), (3, 0), (1, 1), (5, 17)]])
+def running_rows(x):
+    return dict(c=np.cumsum(x, axis=1))
+
+
+@example("scan.twill", on=[dict(a=doubles(n), b=doubles(n)) for n in (0, 1, 90)], folds=lambda a, b: 3 * len(a))
+def recurrence(a, b):
+    y = np.zeros(len(a))
+    last = 0.0
+    for i in range(len(a)):
+        last = y[i] = a[i] * last + b[i]
+    return dict(y=y)
+
+
+@example("mbbs.twill", on=[dict(x=singles(*shape)) for shape in [(1, 1), (1, 9), (8, 1), (13, 7), (4, 0)]],
+         folds=lambda x: x.size)
+def mbbs(x):
+    return dict(best=f32(max(wide(x[i:]).sum() for i in range(len(x)))))
+
+
+@example("softmax.twill", on=[dict(x=5 * singles(*shape)) for shape in [(0, 3), (1, 1), (5, 7), (3, 100)]],
+         folds=lambda x: x.shape[1])
+def softmax(x):
+    e = np.exp(wide(x))
+    return dict(y=f32(e / e.sum(axis=1, keepdims=True)))
+
+
+@example("haversine.twill", folds=100,
+         on=[dict(lat1=doubles(n, low=-80, high=80), lon1=doubles(n, low=-180, high=180),
+                  lat2=doubles(n, low=-80, high=80), lon2=doubles(n, low=-180, high=180)) for n in (0, 1, 101)])
+def haversine(lat1, lon1, lat2, lon2):
+    # By way of space: the angle between two unit vectors.
+    def direction(lat, lon):
+        phi, theta = np.radians(lat), np.radians(lon)
+        return np.stack([np.cos(phi) * np.cos(theta), np.cos(phi) * np.sin(theta), np.sin(phi)])
+
+    p, q = direction(lat1, lon1), direction(lat2, lon2)
+    angle = np.arctan2(np.linalg.norm(np.cross(p, q, axis=0), axis=0), np.sum(p * q, axis=0))
+    return dict(km=6371 * angle)
+
+
+@example("mandelbrot.twill",
+         on=[dict(w=i32(w), h=i32(h), limit=i32(limit))
+             for w, h, limit in [(0, 3, 9), (1, 1, 9), (31, 21, 40), (8, 5, 0)]])
+def mandelbrot(w, h, limit):
+    def count(type):
+        re = 3 * (np.arange(w, dtype=type) + type(0.5)) / type(w or 1) - type(2.25)
+        im = type(2.5) * (np.arange(h, dtype=type) + type(0.5)) / type(h) - type(1.25)
+        c = re[None, :] + 1j * im[:, None]
+        z = np.zeros_like(c)
+        steps = np.zeros(c.shape, np.int64)
+        for _ in range(limit):
+            alive = np.abs(z) <= 2
+            steps += alive
+            z = np.where(alive, z * z + c, z)
+        return steps
+
+    steps = count(np.float64)
+    assert np.array_equal(steps, count(np.longdouble)), "a pixel depends on rounding"
+    return dict(n=steps)
+
+
+# ---- data decide where ---------------------------------------------------------------------------------------------
+
+
+@example("gather.twill", on=[dict(x=singles(n), p=integers(m, low=0, high=n)) for n, m in [(1, 0), (1, 1), (7, 20)]])
+def gather(x, p):
+    return dict(y=np.take(x, p))
+
+
+@example("gather.twill", on=[dict(table=singles(v, d), word=integers(n, low=0, high=v))
+                             for v, d, n in [(1, 1, 1), (5, 3, 8), (4, 0, 2), (3, 4, 0)]])
+def rows(table, word):
+    return dict(y=np.take(table, word, axis=0))
+
+
+def targets(m, n):
+    return integers(m, low=0, high=max(n, 1))
+
+
+@example("scatter.twill", folds=lambda p, v, n: len(p),
+         on=[dict(p=targets(m, n), v=doubles(m), n=i32(n)) for m, n in [(0, 0), (0, 3), (1, 1), (50, 9)]])
+def scatter_sum(p, v, n):
+    return dict(y=np.bincount(p, weights=v, minlength=n).astype(np.float64))
+
+
+@example("scatter.twill",
+         on=[dict(p=targets(m, n), v=integers(m, type=np.int64), n=i32(n)) for m, n in [(0, 3), (1, 1), (50, 9)]])
+def scatter_last(p, v, n):
+    last = dict(zip(p.tolist(), v.tolist()))
+    return dict(y=np.array([last.get(i, 0) for i in range(n)], np.int64))
+
+
+@example("scatter.twill", on=[dict(p=random().permutation(n).astype(np.int32)) for n in (0, 1, 23)])
+def inverse(p):
+    return dict(q=np.argsort(p).astype(np.int64))
+
+
+@example("histogram.twill", on=[dict(x=integers(n, low=0, high=256, type=np.uint8)) for n in (0, 1, 2000)])
+def histogram(x):
+    return dict(h=np.bincount(x, minlength=256).astype(np.int64))
+
+
+@example("histogram.twill",
+         on=[dict(x=f32(integers(m, low=-16, high=80) / 64), n=i32(n)) for m, n in [(0, 3), (1, 1), (300, 8)]])
+def bins(x, n):
+    return dict(h=np.histogram(x[(x >= 0) & (x < 1)], bins=int(n), range=(0, 1))[0].astype(np.int64))
+
+
+SPAN = record(count=np.int64, low=np.float32, high=np.float32)
+
+
+@example("histogram_general.twill",
+         on=[dict(bin=targets(m, n), x=singles(m), n=i32(n)) for m, n in [(0, 2), (1, 1), (60, 25)]])
+def spans(bin, x, n):
+    members = [x[bin == b] for b in range(n)]
+    return dict(h=filled(SPAN, n, count=[len(m) for m in members], low=[min(m, default=np.inf) for m in members],
+                         high=[max(m, default=-np.inf) for m in members]))
+
+
+@example("put.twill",
+         on=[dict(x=singles(n), i=targets(m, n), v=singles(m)) for n, m in [(0, 0), (1, 1), (1, 3), (11, 7)]])
+def put(x, i, v):
+    y = x.copy()
+    for place, value in zip(i, v):
+        y[place] = value
+    return dict(y=y)
+
+
+@example("put.twill", folds=lambda x, i, v: len(i),
+         on=[dict(x=doubles(n), i=targets(m, n), v=doubles(m)) for n, m in [(0, 0), (1, 1), (1, 3), (11, 70)]])
+def add_at(x, i, v):
+    y = x.copy()
+    np.add.at(y, i, v)
+    return dict(y=y)
+
+
+@example("put.twill", on=[dict(x=integers(2 * m, type=np.int64), v=integers(m, type=np.int64)) for m in (0, 1, 9)])
+def evens(x, v):
+    return dict(y=np.stack([v, x[1::2]], axis=1).reshape(-1))
+
+
+@example("put.twill", on=[dict(x=singles(n)) for n in (0, 1, 2, 3, 20)])
+def smooth_inside(x):
+    w = wide(x)
+    return dict(y=f32(inside(w, (shifted(w, 1) + shifted(w, -1)) / 2)))
+
+
+# ---- collections ---------------------------------------------------------------------------------------------------
+
+
+@example("filter.twill",
+         on=[dict(x=integers(0)), dict(x=integers(1)), dict(x=integers(99)), dict(x=-np.abs(integers(5)))])
+def positive(x):
+    return dict(y=x[x > 0])
+
+
+@example("filter.twill", on=[dict(x=singles(n)) for n in (0, 1, 2, 3, 40)])
+def peaks(x):
+    rises = np.sign(np.diff(x))
+    return dict(p=(np.nonzero((rises[:-1] > 0) & (rises[1:] < 0))[0] + 1).astype(np.int64))
+
+
+@example("filter.twill", on=[dict(x=wide(integers(n))) for n in (1, 2, 41)])
+def upper_mean(x):
+    return dict(m=np.float64(x[x >= x.mean()].mean()))
+
+
+@example("flat_map.twill", on=[dict(x=singles(n), count=integers(n, low=0, high=4)) for n in (0, 1, 30)])
+def repeat(x, count):
+    return dict(y=np.repeat(x, count))
+
+
+@example("flat_map.twill", on=[dict(n=i32(n)) for n in (0, 1, 2, 17)])
+def pairs(n):
+    i, j = np.tril_indices(n, -1)
+    kept = (i + j) % 3 == 1
+    return dict(p=tuples(zip(i[kept], j[kept]), np.int64, np.int64))
+
+
+@example("flat_map_nested.twill", on=[dict(n=i32(n)) for n in (0, 4, 5, 30)])
+def triangles(n):
+    sides = range(1, n + 1)
+    squares = {s * s: s for s in sides}
+    found = [(a, b, squares[a * a + b * b]) for a, b in itertools.combinations(sides, 2) if a * a + b * b in squares]
+    return dict(t=tuples(sorted(found, key=lambda t: t[::-1]), np.int64, np.int64, np.int64))
+
+
+def cuts(parts, end):
+    """Offsets that cut 0 .. end into parts."""
+    inner = np.sort(integers(max(parts - 1, 0), low=0, high=end + 1))
+    return np.concatenate([[0], inner, [end]][:parts + 1] if parts else [[0]]).astype(np.int32)
+
+
+@example("flat_map_nested.twill",
+         on=[dict(outer=cuts(r, s), inner=cuts(s, z), x=integers(z, type=np.int64))
+             for r, s, z in [(0, 0, 0), (1, 1, 1), (3, 7, 40), (5, 2, 9)]])
+def flatten(outer, inner, x):
+    # Ranges that follow each other cover a prefix.
+    return dict(y=x[:inner[outer[-1]]])
+
+
+def all_divisors(x):
+    return [[k for k in range(1, n + 1) if n % k == 0] for n in x.tolist()]
+
+
+@example("flat_map_nested.twill", on=[dict(xs=integers(n, low=0, high=60)) for n in (0, 1, 12)])
+def divisors(xs):
+    found = all_divisors(xs)
+    offsets = np.cumsum([0] + [len(d) for d in found])
+    return dict(d=np.array(sum(found, []), np.int64), d_offsets=offsets.astype(np.int64))
+
+
+@example("flat_map_nested.twill", on=[dict(xs=integers(n, low=0, high=60)) for n in (0, 1, 12)])
+def abundance(xs):
+    found = all_divisors(xs)
+    return dict(n=np.array([len(d) for d in found], np.int64), s=np.array([sum(d) for d in found], np.int64))
+
+
+def buckets(keys, values):
+    """A dictionary keeps the order of first occurrence."""
+    found = {}
+    for key, value in zip(keys, values):
+        found.setdefault(key, []).append(value)
+    return found
+
+
+KEYED = [(0, 5), (1, 5), (80, 7), (30, 100)]
+
+
+@example("group_by.twill", on=[dict(key=integers(n, low=-2, high=k), v=doubles(n)) for n, k in KEYED],
+         folds=lambda key, v: len(v))
+def total_by(key, v):
+    g = buckets(key.tolist(), v)
+    return dict(total=np.array([math.fsum(m) for m in g.values()], np.float64), keys=np.array(list(g), np.int32))
+
+
+@example("group_by.twill", on=[dict(key=integers(n, low=-2, high=k), v=integers(n, type=np.int64)) for n, k in KEYED])
+def collect_by(key, v):
+    g = buckets(key.tolist(), v.tolist())
+    return dict(g=np.array(sum(g.values(), []), np.int64),
+                g_offsets=np.cumsum([0] + [len(m) for m in g.values()]).astype(np.int64),
+                g_keys=np.array(list(g), np.int32))
+
+
+@example("group_by.twill", on=[dict(key=integers(n, low=-2, high=k), v=doubles(n)) for n, k in KEYED],
+         folds=lambda key, v: len(v))
+def mean_by(key, v):
+    g = buckets(key.tolist(), v)
+    return dict(keys=np.array(list(g), np.int32), mean=np.array([np.mean(m) for m in g.values()], np.float64))
+
+
+@example("group_by.twill",
+         on=[dict(a=integers(n, low=0, high=3, type=np.uint8), b=integers(n, low=0, high=4, type=np.uint8))
+             for n in (0, 1, 50)])
+def count_pairs(a, b):
+    g = buckets(zip(a.tolist(), b.tolist()), a)
+    return dict(g=np.array([len(m) for m in g.values()], np.int64), g_keys=tuples(g, np.uint8, np.uint8))
+
+
+ORDER = record(id=np.int64, customer=np.int32, amount=np.float64, discount=np.float64, date=np.int32)
+
+
+def some_orders(n):
+    return filled(ORDER, n, id=1000 + np.arange(n), customer=integers(n, low=0, high=9),
+                  amount=integers(n, low=1, high=2001), discount=integers(n, low=0, high=3) / 8,
+                  date=integers(n, low=0, high=30))
+
+
+@example("orders.twill", on=[dict(o=some_orders(n), cutoff=i32(15)) for n in (0, 1, 60)],
+         folds=lambda o, cutoff: len(o))
+def orders(o, cutoff):
+    old = o[o["date"] < cutoff]
+    g = buckets(o["customer"].tolist(), o["amount"])
+    return dict(big=o["id"][o["amount"] > 1000], revenue=np.float64(math.fsum(old["amount"] * (1 - old["discount"]))),
+                by_customer=np.array([math.fsum(m) for m in g.values()], np.float64),
+                by_customer_keys=np.array(list(g), np.int32))
+
+
+@example("orders.twill", on=[dict(o=some_orders(n)) for n in (0, 1, 60)], folds=lambda o: len(o))
+def loyal(o):
+    customers, visits = np.unique(o["customer"], return_counts=True)
+    spent = [math.fsum(o["amount"][o["customer"] == c]) for c in customers]
+    return dict(n=np.int64(np.sum(visits > 1)), best=np.float64(max(spent, default=-np.inf)))
+
+
+ATTRIBUTES = ["first_name", "last_name", "birth_name", "birthday", "birth_year", "sex", "city", "street"]
+PERSON = record(**{name: np.int32 for name in ATTRIBUTES}, id=np.int64)
+MATCH = record(id=np.int64, weight=np.float64)
+
+
+def people(n, values=4):
+    """Attributes of few values, some unknown; ids in no order."""
+    return filled(PERSON, n, **{name: integers(n, low=-1, high=values) for name in ATTRIBUTES},
+                  id=random().permutation(10 * n)[:n])
+
+
+@example("record_linkage.twill",
+         on=[dict(new=people(n), old=people(m)) for n, m in [(0, 3), (3, 0), (1, 1), (13, 101), (9, 700)]])
+def link(new, old):
+    best = filled(MATCH, len(new), id=np.iinfo(np.int64).max, weight=-np.inf)
+    if len(old):
+        for n, person in enumerate(new):
+            weight = np.zeros(len(old))
+            for k, name in enumerate(ATTRIBUTES):
+                known = (person[name] >= 0) & (old[name] >= 0)
+                weight += np.where(known, np.where(person[name] == old[name], 3.0 + 0.25 * k, -1.5 - 0.125 * k), 0)
+            winner = np.lexsort((old["id"], -weight))[0]
+            best[n] = old["id"][winner], weight[winner]
+    return dict(best=best)
+
+
+# ---- in order ------------------------------------------------------------------------------------------------------
+
+
+@example("gauss_seidel.twill", on=[dict(u0=doubles(*shape)) for shape in GRIDS], folds=30)
+def sweep(u0):
+    u = u0.copy()  # overwritten as we go: what is above and to the left is new
+    for y in range(1, u.shape[0] - 1):
+        for x in range(1, u.shape[1] - 1):
+            u[y, x] = (u[y - 1, x] + u[y + 1, x] + u[y, x - 1] + u[y, x + 1]) / 4
+    return dict(u=u)
+
+
+@example("gauss_seidel.twill", definition="relax", folds=30,
+         on=[dict(u0=doubles(n), sweeps=i32(t)) for n, t in [(0, 2), (1, 2), (3, 0), (3, 1), (15, 8)]])
+def relax_line(u0, sweeps):
+    u = u0.copy()
+    for _ in range(sweeps):
+        for i in range(1, len(u) - 1):
+            u[i] = (u[i - 1] + u[i + 1]) / 2
+    return dict(u=u)
+
+
+def distances(n):
+    return np.where(np.eye(n, dtype=bool), 0, integers(n, n, low=1, high=100, type=np.int64))
+
+
+@example("floyd_warshall.twill", on=[dict(d0=distances(n)) for n in (0, 1, 2, 19)])
+def shortest(d0):
+    # Squaring in the min-plus algebra doubles the number of edges that a path may have.
+    d = d0
+    for _ in range(max(1, len(d0)).bit_length()):
+        d = np.array([np.min(row + d.T, axis=1) for row in d], np.int64).reshape(d.shape)
+    return dict(d=d)
+
+
+@example("floyd_warshall.twill", on=[dict(e=bits(n, n, share=0.15)) for n in (0, 1, 14)])
+def reachable(e):
+    found = np.zeros_like(e)
+    for start in range(len(e)):
+        queue = [start]
+        while queue:
+            for node in np.nonzero(e[queue.pop()] & ~found[start])[0]:
+                found[start, node] = True
+                queue.append(node)
+    return dict(r=found)
+
+
+@example("newton.twill", on=[dict(a=np.float64(a)) for a in (1.0, 2.0, 0.3, 12345.0)], folds=1000)
+def newton(a):
+    return dict(r=np.float64(math.sqrt(a)))
+
+
+@example("newton.twill", on=[dict(a=doubles(n, low=0.5, high=100)) for n in (1, 17)], folds=1000)
+def roots(a):
+    # Every step doubles the number of correct digits: e -> e*e / (2 * (1 + e)) for the relative error e of the root.
+    error, steps = a / np.sqrt(a) - 1, 0
+    worst = 1.0
+    while worst > 1e-12:
+        error = error**2 / (2 * (1 + error))
+        worst = np.max(np.abs(error * (2 + error)))
+        steps += 1
+    return dict(r=np.sqrt(a), steps=np.int64(steps))
+
+
+# ---- effects -------------------------------------------------------------------------------------------------------
+
+
+@example("report.twill", on=[dict(xs=integers(n)) for n in (0, 1, 9)])
+def report(xs):
+    lines = [f"numbers: {len(xs)}"] + [f"negative {x}" for x in xs if x < 0] + [f"total {xs.sum()}"]
+    return dict(total=np.int64(xs.sum())), lines
+
+
+@example("report.twill", definition="rows",
+         on=[dict(a=integers(n, m) + 0.5 * np.eye(n, m)) for n, m in [(0, 1), (1, 3), (3, 3)]])
+def report_rows(a):
+    lines = []
+    for i, row in enumerate(a):
+        lines.append(f"row {i} sums to {row.sum()}")
+        if row.sum() < 0:
+            lines.append("  and that is negative")
+    return {}, lines
+
+
+# ---- files and the command -----------------------------------------------------------------------------------------
+
+
+def tolerance(case, values):
+    """The largest error, relative to max(1, |expected|), that rounding explains; 0 for integers."""
+    kinds = [values.dtype[name] for name in values.dtype.names] if values.dtype.names else [values.dtype]
+    units = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-14}
+    return (8 + case["folds"]) * max((units.get(kind, 0) for kind in kinds), default=0)
+
+
+def save(directory, case):
+    """Writes one case; returns its entry in cases.json."""
+    entry = {key: case[key] for key in ("name", "file", "definition", "effects")}
+    entry["inputs"], entry["results"] = [], []
+    for name, value in case["inputs"].items():
+        path = os.path.join(directory, f"{case['name']}.{name}.in.npy")
+        np.save(path, value)
+        entry["inputs"].append({"name": name, "path": path})
+    for name, value in case["results"].items():
+        path = os.path.join(directory, f"{case['name']}.{name}.npy")
+        np.save(path, value)
+        entry["results"].append({"name": name, "path": path, "tolerance": tolerance(case, np.asarray(value))})
+    return entry
+
+
+def write(directory, cases):
+    os.makedirs(directory, exist_ok=True)
+    entries = [save(directory, case) for case in cases]
+    with open(os.path.join(directory, "cases.json"), "w", encoding="utf-8") as file:
+        json.dump(entries, file, indent=1)
+    return entries
+
+
+def error(got, want):
+    """The largest error of a column of numbers, relative to max(1, |expected|)."""
+    if got.dtype != want.dtype:
+        return f"type {got.dtype}, expected {want.dtype}"
+    if got.shape != want.shape:
+        return f"shape {got.shape}, expected {want.shape}"
+    if want.dtype.names:
+        errors = [error(got[name], want[name]) for name in want.dtype.names]
+        texts = [e for e in errors if isinstance(e, str)]
+        return texts[0] if texts else max(errors)
+    if want.dtype.kind != "f":
+        return 0.0 if np.array_equal(got, want) else np.inf
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(wide(got) - wide(want)) / np.maximum(1, np.abs(wide(want)))
+    return float(np.max(np.where(same, 0, np.where(np.isnan(difference), np.inf, difference)), initial=0))
+
+
+def run(twill, target, entry, directory):
+    """Runs the command on one case; returns what is wrong, or nothing."""
+    command = [twill, "run", os.path.join(HERE, entry["file"]), "--def", entry["definition"]]
+    command += ["--target", target] if target else []
+    for item in entry["inputs"]:
+        command += ["--in", f"{item['name']}={item['path']}"]
+    outputs = [os.path.join(directory, f"{entry['name']}.{item['name']}.out.npy") for item in entry["results"]]
+    for item, path in zip(entry["results"], outputs):
+        command += ["--out", f"{item['name']}={path}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return f"exit status {done.returncode}: {done.stderr.strip()}"
+    printed = done.stdout.splitlines()
+    if printed[:len(entry["effects"])] != entry["effects"]:
+        return f"printed {printed}, expected {entry['effects']}"
+    for item, path in zip(entry["results"], outputs):
+        wrong = error(np.load(path), np.load(item["path"]))
+        if isinstance(wrong, str):
+            return f"{item['name']}: {wrong}"
+        if not wrong <= item["tolerance"]:
+            return f"{item['name']}: error {wrong:g}, tolerance {item['tolerance']:g}"
+    return None
+
+
+def check(twill, target, cases):
+    failures = 0
+    with tempfile.TemporaryDirectory() as directory:
+        for entry in write(directory, cases):
+            wrong = run(twill, target, entry, directory)
+            failures += wrong is not None
+            print(f"{'FAIL' if wrong else 'ok  '} {entry['name']}{': ' + wrong if wrong else ''}")
+    print(f"{len(cases) - failures} of {len(cases)} cases agree")
+    return 1 if failures else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description="NumPy references for the examples")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="print the cases")
+    writing = commands.add_parser("write", help="write inputs and expected results as .npy files")
+    writing.add_argument("directory")
+    checking = commands.add_parser("check", help="run the command on every case and compare")
+    checking.add_argument("twill", help="the command")
+    checking.add_argument("--target", help="what runs the programs: openmp (the default) or interp")
+    for command in (writing, checking):
+        command.add_argument("files", nargs="*", help="names of examples, like dot.twill; none: all of them")
+    arguments = parser.parse_args()
+    if arguments.command == "list":
+        for case in CASES:
+            shapes = ", ".join(f"{name}{list(np.shape(value))}" for name, value in case["inputs"].items())
+            print(f"{case['name']}({shapes})")
+        return 0
+    unknown = set(arguments.files) - {case["file"] for case in CASES}
+    if unknown:
+        parser.error(f"no reference for {', '.join(sorted(unknown))}")
+    cases = [case for case in CASES if not arguments.files or case["file"] in arguments.files]
+    if arguments.command == "write":
+        write(arguments.directory, cases)
+        return 0
+    return check(arguments.twill, arguments.target, cases)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
