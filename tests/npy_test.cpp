@@ -38,7 +38,7 @@ class Npy : public testing::Test {
   std::string python(const std::string& code) const {
     const auto interpreter = find_program("/usr/bin/python3");
     if (!interpreter) return "no Python";
-    const Outcome outcome =
+    const ExitReport outcome =
         run_program({interpreter->string(), "-c",
                      "import os, numpy as np\nos.chdir('" + directory.string() + "')\n" + code});
     return outcome.output;

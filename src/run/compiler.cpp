@@ -134,7 +134,7 @@ std::string keep_failed_source(const std::string& source, const CompileOptions& 
 /// Runs one step of a compilation in a work directory.
 void run_step(const std::vector<std::string>& command, const fs::path& directory, const std::string& source,
               const CompileOptions& options) {
-  const Outcome outcome = run_program(command, {{"LC_ALL", "C"}, {"TMPDIR", directory.string()}});
+  const ExitReport outcome = run_program(command, {{"LC_ALL", "C"}, {"TMPDIR", directory.string()}});
   if (outcome.status == 0) return;
   if (is_full(directory) || outcome.output.find("No space left on device") != std::string::npos) {
     fail(Fault::System, "E0602", {},

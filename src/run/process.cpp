@@ -75,7 +75,7 @@ std::optional<fs::path> find_program(const std::string& name) {
   return std::nullopt;
 }
 
-Outcome run_program(const std::vector<std::string>& argv,
+ExitReport run_program(const std::vector<std::string>& argv,
                     const std::vector<std::pair<std::string, std::string>>& variables) {
   std::vector<std::string> arguments = argv, values = environment(variables);
   int pipe[2];
@@ -91,7 +91,7 @@ Outcome run_program(const std::vector<std::string>& argv,
                                   pointers(values).data());
   posix_spawn_file_actions_destroy(&actions);
   ::close(pipe[1]);
-  Outcome outcome;
+  ExitReport outcome;
   if (error == 0) outcome.output = read_to_end(pipe[0]);
   ::close(pipe[0]);
   if (error != 0)

@@ -12,14 +12,14 @@ namespace twill {
 /// The executable that a name means: itself if it contains a slash, else the first one in $PATH.
 std::optional<std::filesystem::path> find_program(const std::string& name);
 
-struct Outcome {
+struct ExitReport {
   int status = 0;      // exit status, or 128 + signal
   std::string output;  // standard output and standard error together
 };
 
 /// Runs argv[0] (a path) with these arguments, nothing on standard input, and the environment plus
 /// `variables`. Throws E0610 if it cannot be started.
-Outcome run_program(const std::vector<std::string>& argv,
+ExitReport run_program(const std::vector<std::string>& argv,
                     const std::vector<std::pair<std::string, std::string>>& variables = {});
 
 /// `$TMPDIR` or /tmp, whether it exists or not.
