@@ -287,15 +287,18 @@ TEST_F(Cache, CompilerThatRunsOutOfSpace) {
                                  (options.cache / "kernels").string() + "': No space left on device");
 }
 
+/// In a child process: mounts a file system of its own at `at`. False where that is not allowed.
+bool mount_disk(const fs::path& at, unsigned long flags, const char* size) {
+  fs::create_directory(at);
+  return unshare(getuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) == 0 &&
+         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("tmpfs", at.c_str(), "tmpfs", flags, size) == 0;
+}
+
 TEST_F(Cache, FullDisk) {
   const std::string result = in_child([&]() -> std::string {
     const fs::path disk = directory / "disk";
-    fs::create_directory(disk);
-    if (unshare(getuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0 ||
-        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=16k") != 0) {
-      return "cannot mount";
-    }
+    if (!mount_disk(disk, 0, "size=16k")) return "cannot mount";
     options.cache = disk;
     const Library library = compile_and_load(source_of(11), options);
     if (answer_of(library) != 11) return "wrong answer";
@@ -307,6 +310,20 @@ TEST_F(Cache, FullDisk) {
       return message;
     if (!fs::is_empty(disk / "kernels")) return "something partial was left";
     return "";
+  });
+  if (result == "cannot mount") GTEST_SKIP() << "a small file system cannot be mounted here";
+  EXPECT_EQ(result, "");
+}
+
+TEST_F(Cache, DirectoryWhereNothingMayRun) {
+  const std::string result = in_child([&]() -> std::string {
+    if (!mount_disk(directory / "disk", MS_NOEXEC, "size=1m")) return "cannot mount";
+    options.cache = directory / "disk";
+    const Library library = compile_and_load(source_of(13), options);
+    if (answer_of(library) != 13) return "wrong answer";
+    return library.warning.starts_with("compiled kernels are not kept: cannot load a compiled kernel: ")
+               ? ""
+               : library.warning;
   });
   if (result == "cannot mount") GTEST_SKIP() << "a small file system cannot be mounted here";
   EXPECT_EQ(result, "");

@@ -38,10 +38,10 @@ class Npy : public testing::Test {
   std::string python(const std::string& code) const {
     const auto interpreter = find_program("/usr/bin/python3");
     if (!interpreter) return "no Python";
-    const ExitReport outcome =
+    const ExitReport result =
         run_program({interpreter->string(), "-c",
                      "import os, numpy as np\nos.chdir('" + directory.string() + "')\n" + code});
-    return outcome.output;
+    return result.output;
   }
 
   Data load(const std::optional<Type>& wanted = {}) const { return load_npy(directory / "a.npy", wanted); }

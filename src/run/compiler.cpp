@@ -134,17 +134,17 @@ std::string keep_failed_source(const std::string& source, const CompileOptions& 
 /// Runs one step of a compilation in a work directory.
 void run_step(const std::vector<std::string>& command, const fs::path& directory, const std::string& source,
               const CompileOptions& options) {
-  const ExitReport outcome = run_program(command, {{"LC_ALL", "C"}, {"TMPDIR", directory.string()}});
-  if (outcome.status == 0) return;
-  if (is_full(directory) || outcome.output.find("No space left on device") != std::string::npos) {
+  const ExitReport result = run_program(command, {{"LC_ALL", "C"}, {"TMPDIR", directory.string()}});
+  if (result.status == 0) return;
+  if (is_full(directory) || result.output.find("No space left on device") != std::string::npos) {
     fail(Fault::System, "E0602", {},
          fmt::format("cannot write in '{}': No space left on device", directory.parent_path().string()));
   }
   const std::string kept = keep_failed_source(source, options);
-  const std::string how = outcome.status > 128 ? fmt::format("was ended by signal {}", outcome.status - 128)
-                                               : fmt::format("ended with status {}", outcome.status);
+  const std::string how = result.status > 128 ? fmt::format("was ended by signal {}", result.status - 128)
+                                              : fmt::format("ended with status {}", result.status);
   fail(Fault::System, "E0611", {},
-       fmt::format("a kernel was not compiled: '{}' {}{}", command[0], how, first_lines(outcome.output)),
+       fmt::format("a kernel was not compiled: '{}' {}{}", command[0], how, first_lines(result.output)),
        kept.empty() ? "" : fmt::format("the C source is kept in '{}'", kept));
 }
 
@@ -171,7 +171,11 @@ void keep_openmp_loaded(void* kernel) {
   if (void* handle = ::dlopen(runtime.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)) ::dlclose(handle);
 }
 
-bool is_write_error(const Error& error) { return error.diagnostics().front().code == "E0602"; }
+/// Whether another directory may do better: this one cannot be written, or programs there must not be run.
+bool is_about_directory(const Error& error) {
+  const std::string& code = error.diagnostics().front().code;
+  return code == "E0602" || code == "E0612";
+}
 
 }  // namespace
 
@@ -229,7 +233,7 @@ Library compile_and_load(const std::string& c_source, const CompileOptions& opti
     cache.prune();
     return library;
   } catch (const Error& error) {
-    if (!is_write_error(error)) throw;
+    if (!is_about_directory(error)) throw;
     warning = "compiled kernels are not kept: " + error.diagnostics().front().message;
   }
   const WorkDirectory work(temporary_directory());
