@@ -48,18 +48,6 @@ void store_as(T value, std::byte* at) {
   std::memcpy(at, &value, sizeof value);
 }
 
-/// Calls action(scalar type, byte offset in the element) for each number of an element.
-template <class Action>
-void for_each_number(const Type& type, std::size_t offset, const Action& action) {
-  if (type.is_scalar()) {
-    action(type.scalar(), offset);
-    return;
-  }
-  for (std::size_t i = 0; i < type.record().fields.size(); ++i)
-    for_each_number(type.record().fields[i].type, offset + field_offset(type.record(), static_cast<int>(i)),
-                    action);
-}
-
 }  // namespace
 
 void Data::Release::operator()(std::byte* memory) const { std::free(memory); }
@@ -197,10 +185,10 @@ Data random_data(const Type& type, std::vector<std::int64_t> shape, std::uint64_
   Data data(type, std::move(shape));
   Random random(seed);
   const std::size_t stride = byte_size(type);
+  const std::vector<Leaf> leaves = leaves_of(type);
   std::byte* at = data.bytes();
   for (std::int64_t i = 0, count = data.count(); i < count; ++i, at += stride)
-    for_each_number(type, 0,
-                    [&](Scalar scalar, std::size_t offset) { store(random.number(scalar), at + offset); });
+    for (const auto& [scalar, offset] : leaves) store(random.number(scalar), at + offset);
   return data;
 }
 
@@ -210,14 +198,13 @@ namespace {
 template <class Compare>
 bool all_numbers(const Data& a, const Data& b, const Compare& compare) {
   const std::size_t stride = byte_size(a.type());
-  bool good = true;
-  for_each_number(a.type(), 0, [&](Scalar scalar, std::size_t offset) {
-    for (std::int64_t i = 0, count = a.count(); good && i < count; ++i) {
+  for (const auto& [scalar, offset] : leaves_of(a.type())) {
+    for (std::int64_t i = 0, count = a.count(); i < count; ++i) {
       const std::size_t at = static_cast<std::size_t>(i) * stride + offset;
-      good = compare(scalar, a.bytes() + at, b.bytes() + at);
+      if (!compare(scalar, a.bytes() + at, b.bytes() + at)) return false;
     }
-  });
-  return good;
+  }
+  return true;
 }
 
 }  // namespace

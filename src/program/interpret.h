@@ -31,7 +31,8 @@ std::map<SymbolId, std::int64_t> bind_sizes(const Program& program, std::span<co
 Outcome interpret(const Program& program, std::span<const Data> inputs);
 
 /// How an effect's arguments are written: strings as they are, numbers with the shortest text that
-/// reads back, records as { field: value }, joined by single spaces.
+/// reads back, records as { field: value } and tuples as (value, value), joined by single spaces.
+/// `numbers` are the leaves (see leaves_of) of all arguments that are expressions, in order.
 std::string effect_text(const Program& program, const Effect& effect, std::span<const Number> numbers);
 
 }  // namespace twill

@@ -24,7 +24,9 @@
 //   dense    any of Cat, Fold, Scan, Scatter, Seq; write map `at` has one subscript per dimension of
 //            the array. Several Fold dimensions with different operators nest: the inner fold is
 //            complete before the outer one takes it; then Cat dimensions come first. Fold dimensions
-//            come after (inside) Scan and Seq dimensions.
+//            come after (inside) Scan and Seq dimensions. Fold and Scatter dimensions that follow each
+//            other with the same operator (Cat and Seq dimensions between them do not count) act as one:
+//            every value goes straight into the accumulator of the outermost.
 //   append   Cat* Append+ : without Cat a flat array of born length; with Cat a nested collection,
 //            values plus offsets (row r, in row-major order of the Cat indices, is
 //            values[offsets[r] .. offsets[r+1]])
@@ -38,6 +40,10 @@
 // by `into`. A block runs before the stage's own expressions (guard, key, subscripts, values, effects),
 // which may read its arrays. One output has at most one Scan dimension. Extents below zero count as zero.
 // The order of the stages is also the order of their effects.
+//
+// Where a guard fails, a Cat, Seq, Append or Group yields nothing, a Fold leaves its accumulator as it is
+// (an inner fold of nothing still hands its identity to the outer one), and a Scan repeats its running
+// value.
 #pragma once
 
 #include "program/expr.h"

@@ -163,6 +163,26 @@ std::size_t field_offset(const Record& record, int field) {
   }
 }
 
+namespace {
+
+void append_leaves(const Type& type, std::size_t offset, std::vector<Leaf>& leaves) {
+  if (type.is_scalar()) {
+    leaves.push_back({type.scalar(), offset});
+    return;
+  }
+  const Record& record = type.record();
+  for (std::size_t i = 0; i < record.fields.size(); ++i)
+    append_leaves(record.fields[i].type, offset + field_offset(record, static_cast<int>(i)), leaves);
+}
+
+}  // namespace
+
+std::vector<Leaf> leaves_of(const Type& type) {
+  std::vector<Leaf> leaves;
+  append_leaves(type, 0, leaves);
+  return leaves;
+}
+
 // ---- numbers ---------------------------------------------------------------------------------------
 
 Number Number::of(Scalar type, std::int64_t value) {

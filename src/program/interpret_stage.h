@@ -1,0 +1,71 @@
+// The walk over a stage's domain.
+#pragma once
+
+#include "program/collect.h"
+#include "program/interpret.h"
+
+namespace twill {
+
+class StageRun;
+
+/// One run of a program: its state, and its stages made ready (once each, also those in blocks).
+class Interpreter {
+ public:
+  explicit Interpreter(const Program& program);
+  ~Interpreter();
+
+  void run(std::span<const Stage> stages);
+
+  Environment environment;
+  std::vector<EffectEvent> effects;
+
+ private:
+  std::unordered_map<const Stage*, std::unique_ptr<StageRun>> ready_;
+};
+
+/// A stage made ready: run() may be called many times.
+class StageRun {
+ public:
+  StageRun(Interpreter& interpreter, const Stage& stage);
+
+  void run();
+
+ private:
+  struct Loop {
+    int lo = -1, hi = -1, condition = -1;  // formulas
+    bool backwards = false;
+  };
+  struct Result {
+    int guard = -1, value = -1;
+    std::unique_ptr<Collector> collector;
+  };
+  struct Print {
+    int guard = -1;
+    std::vector<int> values;
+  };
+
+  void choose_directions();
+  void walk(std::size_t depth);
+  void point();
+  void yield();
+  void yield_initial_state();
+  void happen();
+  const Block* block();
+  void hand_on_state();
+  void set_state(ArrayId inside, const Data& value);
+
+  Interpreter& interpreter_;
+  Environment& environment_;
+  const Stage& stage_;
+  Formulas formulas_;
+  std::vector<Loop> loops_;
+  std::vector<Result> results_;
+  std::vector<Print> prints_;
+  int branch_ = -1;                          // the condition of a Branch
+  std::optional<std::size_t> first_seq_;     // the outermost Seq dimension, if the block carries a state
+  std::map<ArrayId, ShapeOf> state_shapes_;  // of carried states
+  std::vector<bool> holds_;                  // by output: does its guard hold at the current point?
+  std::int64_t steps_ = 0;                   // since the carried state was set to its initial value
+};
+
+}  // namespace twill
