@@ -791,13 +791,14 @@ TEST(Interpret, GuardsAndValuesSeeTheBlock) {
   const Stage inner = b.make_stage("q", {}, {b.output(q, {}, {}, b.read(x, {b.read(p, {b.index(i)})}))});
   const Expr value = b.read(q, {});
   Stage& outer = b.stage("s", {i},
-                         {b.output(s, {Fold{b.builtin(Prim::Add, I64)}}, {}, b.op(Prim::Mul, {value, b.lit(2)}),
-                                   b.op(Prim::Gt, {value, b.lit(5)}))});
+                         {b.output(s, {Fold{b.builtin(Prim::Add, I64)}}, {},
+                                   b.op(Prim::Mul, {value, b.lit(2)}), b.op(Prim::Gt, {value, b.lit(5)}))});
   outer.body = Nested{std::make_shared<Block>(Block{{}, {inner}, {q}})};
   b.program.results = {s};
   EXPECT_EQ(b.run({longs({5, 6}), longs({1, 0, 1})}).results[0].get(0).i, 24);
-  EXPECT_THAT(b.error({longs({5, 6}), longs({0, 2})}),
-              HasSubstr("stage 'q' reads 'x' outside: subscript 0 is 2, but dimension 0 has 2 elements (at i = 1)"));
+  EXPECT_THAT(
+      b.error({longs({5, 6}), longs({0, 2})}),
+      HasSubstr("stage 'q' reads 'x' outside: subscript 0 is 2, but dimension 0 has 2 elements (at i = 1)"));
 }
 
 TEST(Interpret, BlockResultsMustKeepTheirShape) {

@@ -43,7 +43,7 @@ void ShapeOf::settle(std::span<const std::int64_t> actual, std::size_t first) {
 }
 
 std::vector<Number> leaves_of_elements(const Data& data) {
-  const std::vector<Leaf> leaves = leaves_of(data.type());
+  const std::vector<TypeLeaf> leaves = leaves_of(data.type());
   const std::size_t stride = byte_size(data.type());
   const auto count = static_cast<std::size_t>(data.count());
   std::vector<Number> numbers;
@@ -54,7 +54,7 @@ std::vector<Number> leaves_of_elements(const Data& data) {
   return numbers;
 }
 
-void store_element(Data& data, std::span<const Leaf> leaves, std::int64_t position,
+void store_element(Data& data, std::span<const TypeLeaf> leaves, std::int64_t position,
                    std::span<const Number> value) {
   std::byte* at = data.bytes() + static_cast<std::size_t>(position) * byte_size(data.type());
   for (std::size_t i = 0; i < leaves.size(); ++i)
@@ -63,7 +63,7 @@ void store_element(Data& data, std::span<const Leaf> leaves, std::int64_t positi
 
 Data data_of(const Type& type, std::vector<std::int64_t> shape, std::span<const Number> numbers) {
   Data data(type, std::move(shape));
-  const std::vector<Leaf> leaves = leaves_of(type);
+  const std::vector<TypeLeaf> leaves = leaves_of(type);
   for (std::int64_t i = 0, count = data.count(); i < count; ++i)
     store_element(data, leaves, i,
                   numbers.subspan(static_cast<std::size_t>(i) * leaves.size(), leaves.size()));

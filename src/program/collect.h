@@ -64,7 +64,7 @@ class ShapeOf {
 std::vector<Number> leaves_of_elements(const Data& data);
 
 /// Stores leaves at an element, converted to the array's type.
-void store_element(Data& data, std::span<const Leaf> leaves, std::int64_t position,
+void store_element(Data& data, std::span<const TypeLeaf> leaves, std::int64_t position,
                    std::span<const Number> value);
 
 /// An array of a given type and shape from the leaves of its elements.

@@ -102,7 +102,8 @@ void DenseCollector::prepare(const Item* item) {
     combined_.assign(count * stored_.size(), {});
     if (starts_complete_ && !output_.into) {
       const Value start = identity(*meeting_);
-      for (std::size_t i = 0; i < count; ++i) store_element(data, stored_, static_cast<std::int64_t>(i), start);
+      for (std::size_t i = 0; i < count; ++i)
+        store_element(data, stored_, static_cast<std::int64_t>(i), start);
     }
   }
   const bool in_order = std::ranges::any_of(output_.combine, is<Seq>);
@@ -200,7 +201,7 @@ bool DenseCollector::start(std::size_t element, std::span<Number> accumulator) {
   if (accumulates_) {
     const Data& data = environment_[output_.array];
     const std::byte* there = data.bytes() + element * byte_size(data.type());
-    const std::vector<Leaf> leaves = leaves_of(meeting_->op->type);
+    const std::vector<TypeLeaf> leaves = leaves_of(meeting_->op->type);
     for (std::size_t i = 0; i < stored_.size(); ++i)
       accumulator[i] = convert(load(stored_[i].scalar, there + stored_[i].offset), leaves[i].scalar);
     return true;

@@ -52,7 +52,7 @@ class DenseCollector : public Collector {
   const Output& output_;
   std::vector<int> at_;
   ShapeOf shape_;
-  std::vector<Leaf> stored_;
+  std::vector<TypeLeaf> stored_;
   std::vector<Level> levels_;     // outermost first, without the one that the array itself is
   std::optional<Level> meeting_;  // the level that the array itself is
   bool starts_complete_ = false;  // every element has a value from the start

@@ -185,7 +185,7 @@ Data random_data(const Type& type, std::vector<std::int64_t> shape, std::uint64_
   Data data(type, std::move(shape));
   Random random(seed);
   const std::size_t stride = byte_size(type);
-  const std::vector<Leaf> leaves = leaves_of(type);
+  const std::vector<TypeLeaf> leaves = leaves_of(type);
   std::byte* at = data.bytes();
   for (std::int64_t i = 0, count = data.count(); i < count; ++i, at += stride)
     for (const auto& [scalar, offset] : leaves) store(random.number(scalar), at + offset);

@@ -114,7 +114,7 @@ int Formulas::step_of(Expr node) {
     step.stored = leaves_of(element);
     step.element_bytes = byte_size(element);
   }
-  for (const Leaf& leaf : step.leaves) frame_.push_back(Number::of(leaf.scalar, 0));
+  for (const TypeLeaf& leaf : step.leaves) frame_.push_back(Number::of(leaf.scalar, 0));
   done_.push_back(0);
   if (const auto* literal = as<Literal>(node)) {
     frame_[step.home] = literal->value;

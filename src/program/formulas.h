@@ -77,10 +77,10 @@ class Formulas {
   struct Step {
     const Node* node;
     std::size_t home;               // of its first leaf in the frame
-    std::vector<Leaf> leaves;       // of its type
+    std::vector<TypeLeaf> leaves;   // of its type
     std::vector<int> operands;      // steps
     std::size_t offset = 0;         // GetField: first leaf in the record; ArgRef: in the arguments
-    std::vector<Leaf> stored;       // Read: leaves of the array's element type
+    std::vector<TypeLeaf> stored;   // Read: leaves of the array's element type
     std::size_t element_bytes = 0;  // Read
     std::vector<int> list;          // once it is a root: steps to do, in order
     bool is_root = false;

@@ -4,8 +4,8 @@
 #include "base/error.h"
 
 #include <fmt/format.h>
-#include <limits>
 #include <algorithm>
+#include <limits>
 
 namespace twill {
 
@@ -102,7 +102,8 @@ void StageRun::walk(std::size_t depth) {
   for (Result& result : results_) result.collector->enter(depth);
   const Loop& loop = loops_[depth];
   const std::int64_t lo = formulas_.integer(loop.lo);
-  const std::int64_t hi = loop.hi >= 0 ? formulas_.integer(loop.hi) : std::numeric_limits<std::int64_t>::max();
+  const std::int64_t hi =
+      loop.hi >= 0 ? formulas_.integer(loop.hi) : std::numeric_limits<std::int64_t>::max();
   for (std::int64_t count = 0; lo < hi && count < hi - lo; ++count) {
     environment_[stage_.dims[depth].id] = loop.backwards ? hi - 1 - count : lo + count;
     environment_.active.back().dims = depth + 1;

@@ -165,7 +165,7 @@ std::size_t field_offset(const Record& record, int field) {
 
 namespace {
 
-void append_leaves(const Type& type, std::size_t offset, std::vector<Leaf>& leaves) {
+void append_leaves(const Type& type, std::size_t offset, std::vector<TypeLeaf>& leaves) {
   if (type.is_scalar()) {
     leaves.push_back({type.scalar(), offset});
     return;
@@ -177,8 +177,8 @@ void append_leaves(const Type& type, std::size_t offset, std::vector<Leaf>& leav
 
 }  // namespace
 
-std::vector<Leaf> leaves_of(const Type& type) {
-  std::vector<Leaf> leaves;
+std::vector<TypeLeaf> leaves_of(const Type& type) {
+  std::vector<TypeLeaf> leaves;
   append_leaves(type, 0, leaves);
   return leaves;
 }

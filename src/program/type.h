@@ -88,14 +88,14 @@ std::size_t alignment(const Type& type);
 std::size_t field_offset(const Record& record, int field);
 
 /// One of the numbers that a value consists of, with its byte offset in the value.
-struct Leaf {
+struct TypeLeaf {
   Scalar scalar;
   std::size_t offset;
-  friend bool operator==(const Leaf&, const Leaf&) = default;
+  friend bool operator==(const TypeLeaf&, const TypeLeaf&) = default;
 };
 
 /// The numbers of a value in order of their fields; one, at offset 0, for a scalar.
-std::vector<Leaf> leaves_of(const Type& type);
+std::vector<TypeLeaf> leaves_of(const Type& type);
 
 /// One number with its type. Integers are held in `i` (unsigned ones in `u`), floats of every
 /// width in `f`, where each f16, bf16 and f32 is exact; Bool is 0 or 1 in `i`.
