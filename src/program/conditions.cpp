@@ -26,6 +26,7 @@ Affine Conditions::value(Expr expr) {
     result.reset();
   }
   if (!result) result = Affine(var_of(expr));
+  if (result->as_var() == var_of(expr)) terms_.emplace(expr->number, expr);
   values_.emplace(expr.get(), *result);
   return *result;
 }
@@ -86,6 +87,11 @@ std::optional<Affine> Conditions::compute(Prim prim, Expr expr) {
     return define(expr, quickly_non_negative({}, n) ? positive : positive || negative, false);
   }
   return std::nullopt;
+}
+
+Expr Conditions::expr_of(Var term) const {
+  const auto at = terms_.find(term.id);
+  return at == terms_.end() ? Expr() : at->second;
 }
 
 Condition Conditions::when(Expr condition, bool truth) {

@@ -4,6 +4,7 @@
 #include "poly/condition.h"
 #include "program/program.h"
 
+#include <optional>
 #include <unordered_map>
 
 namespace twill {
@@ -23,6 +24,9 @@ class Conditions {
   /// What is known about the terms that a condition mentions, and about those that this mentions.
   poly::Condition definitions(const poly::Condition& condition) const;
 
+  /// The expression that a term stands for; null for one that was never met.
+  Expr expr_of(poly::Var term) const;
+
   /// Does it depend on a term that its definition does not determine (data, a product)?
   bool depends_on_free_term(const poly::Affine& affine) const;
 
@@ -39,6 +43,7 @@ class Conditions {
 
   std::unordered_map<const Node*, poly::Affine> values_;
   std::unordered_map<int, Definition> definitions_;  // by number of the term
+  std::unordered_map<int, Expr> terms_;              // by number of the term
 };
 
 }  // namespace twill

@@ -1,0 +1,91 @@
+#include "program/prover.h"
+
+#include "program/affine_of.h"
+#include "program/describe.h"
+
+#include <set>
+
+namespace twill {
+
+using poly::Affine;
+using poly::Answer;
+using poly::Condition;
+using poly::Var;
+
+Condition Prover::range(const Dim& dim) {
+  const Affine index(var_of(dim.id));
+  Condition inside = at_most(conditions_.value(dim.lo), index);
+  return dim.hi ? std::move(inside) && less(index, conditions_.value(dim.hi)) : inside;
+}
+
+void Prover::learn(SymbolId symbol, const Condition& fact) {
+  Condition& known = learned_[var_of(symbol)];
+  known = known && fact;
+}
+
+Condition Prover::complete(const Condition& condition) const {
+  Condition all = condition && conditions_.definitions(condition);
+  std::set<Var> seen;
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (const Var var : all.variables()) {
+      if (var.kind != Var::Kind::Size || !seen.insert(var).second) continue;
+      all = std::move(all) && Condition::non_negative(var);
+      if (const auto at = learned_.find(var); at != learned_.end()) {
+        all = std::move(all) && at->second && conditions_.definitions(at->second);
+        grown = true;
+      }
+    }
+  }
+  return all;
+}
+
+const poly::Context& Prover::context() {
+  if (!context_) context_.emplace();
+  return *context_;
+}
+
+Answer Prover::is_non_negative(const Condition& facts, const Affine& affine) {
+  if (affine.is_constant() && affine.constant() >= 0) return Answer::Yes;
+  if (quickly_non_negative(facts, affine)) return Answer::Yes;
+  const Condition counter = complete(facts && Condition::non_negative(-affine - 1));
+  if (quickly_non_negative(counter, affine)) return Answer::Yes;
+  return poly::Set(context(), {}, counter).is_empty();
+}
+
+Answer Prover::is_possible(const Condition& condition) {
+  const Condition all = complete(condition);
+  if (all.is_never()) return Answer::No;
+  switch (poly::Set(context(), {}, all).is_empty()) {
+    case Answer::Yes: return Answer::No;
+    case Answer::No: return Answer::Yes;
+    case Answer::Unknown: return Answer::Unknown;
+  }
+  return Answer::Unknown;
+}
+
+std::optional<poly::Point> Prover::example(const Condition& condition) {
+  const Condition all = complete(condition);
+  // Coordinates in the order sizes, terms, indices: the example has the smallest sizes.
+  std::vector<Var> tuple;
+  for (const Var::Kind kind : {Var::Kind::Size, Var::Kind::Index, Var::Kind::Element, Var::Kind::Term})
+    for (const Var var : all.variables())
+      if (var.kind == kind) tuple.push_back(var);
+  return poly::Set(context(), tuple, all).sample();
+}
+
+std::string Prover::describe(Var var) const {
+  switch (var.kind) {
+    case Var::Kind::Index: return name_of(program_, DimId{var.id});
+    case Var::Kind::Size: return name_of(program_, SymbolId{var.id});
+    case Var::Kind::Term: return twill::describe(program_, conditions_.expr_of(var));
+    case Var::Kind::Element: return "subscript " + std::to_string(var.id + 1);
+  }
+  return {};
+}
+
+std::string Prover::describe(const Affine& affine) const {
+  return to_string(affine, [this](Var var) { return describe(var); });
+}
+
+}  // namespace twill
