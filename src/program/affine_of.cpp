@@ -1,7 +1,6 @@
 #include "program/affine_of.h"
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 
 namespace twill {
@@ -80,67 +79,70 @@ bool mentions_index(Expr expr) {
 
 // ---- sizes as polynomials ------------------------------------------------------------------------
 
-namespace {
+SizePolynomial::SizePolynomial(std::int64_t number) { add({}, number); }
 
-/// Sum of products: sorted factors (atoms, each an Affine of one term), with a number each.
-using Polynomial = std::map<std::vector<Affine>, std::int64_t>;
-
-constexpr std::size_t max_monomials = 64;
-
-std::int64_t checked_product(std::int64_t a, std::int64_t b) { return (Affine(a) * b).constant(); }
-
-std::optional<Polynomial> polynomial_of(Expr expr) {
-  if (const auto* apply = as<Apply>(expr); apply && is_i64(expr)) {
-    const bool sum = apply->prim == Prim::Add || apply->prim == Prim::Sub;
-    if (sum || apply->prim == Prim::Mul) {
-      auto a = polynomial_of(expr->args[0]);
-      const auto b = polynomial_of(expr->args[1]);
-      if (!a || !b || a->size() * b->size() > max_monomials) return std::nullopt;
-      Polynomial result;
-      if (sum) {
-        result = std::move(*a);
-        for (const auto& [factors, number] : *b)
-          result[factors] =
-              (Affine(result[factors]) + Affine(apply->prim == Prim::Add ? number : -number)).constant();
-      } else {
-        for (const auto& [left, m] : *a) {
-          for (const auto& [right, n] : *b) {
-            std::vector<Affine> factors = left;
-            factors.insert(factors.end(), right.begin(), right.end());
-            std::ranges::sort(factors);
-            result[factors] = (Affine(result[factors]) + Affine(checked_product(m, n))).constant();
-          }
-        }
-      }
-      std::erase_if(result, [](const auto& entry) { return entry.second == 0; });
-      return result;
-    }
+SizePolynomial::SizePolynomial(const Affine& affine) : SizePolynomial(affine.constant()) {
+  for (const Affine::Term& term : affine.terms()) {
+    const auto* division = std::get_if<std::shared_ptr<const Affine::Division>>(&term.atom);
+    add({division ? floor_div((*division)->numerator, (*division)->divisor)
+                  : Affine(std::get<Var>(term.atom))},
+        term.factor);
   }
-  const auto affine = affine_of(expr);
-  if (!affine) return std::nullopt;
-  Polynomial result;
-  if (affine->constant() != 0) result[{}] = affine->constant();
-  for (const Affine::Term& term : affine->terms()) {
-    const Var* var = std::get_if<Var>(&term.atom);
-    const Affine atom =
-        var ? Affine(*var) : floor_div(std::get<1>(term.atom)->numerator, std::get<1>(term.atom)->divisor);
-    result[{atom}] = term.factor;
-  }
-  return result;
 }
 
-}  // namespace
+void SizePolynomial::add(std::vector<Affine> factors, std::int64_t number) {
+  constexpr std::size_t too_large = 256;
+  std::ranges::sort(factors);
+  const auto at = products_.try_emplace(std::move(factors), 0).first;
+  at->second = (Affine(at->second) + Affine(number)).constant();
+  if (at->second == 0) products_.erase(at);
+  if (products_.size() > too_large) throw std::overflow_error("size");
+}
+
+SizePolynomial operator+(const SizePolynomial& a, const SizePolynomial& b) {
+  SizePolynomial sum = a;
+  for (const auto& [factors, number] : b.products_) sum.add(factors, number);
+  return sum;
+}
+
+SizePolynomial operator-(const SizePolynomial& a, const SizePolynomial& b) {
+  return a + b * SizePolynomial(-1);
+}
+
+SizePolynomial operator*(const SizePolynomial& a, const SizePolynomial& b) {
+  SizePolynomial product;
+  for (const auto& [left, m] : a.products_) {
+    for (const auto& [right, n] : b.products_) {
+      std::vector<Affine> factors = left;
+      factors.insert(factors.end(), right.begin(), right.end());
+      product.add(std::move(factors), (Affine(m) * n).constant());
+    }
+  }
+  return product;
+}
+
+std::optional<SizePolynomial> SizePolynomial::of(Expr expr) {
+  try {
+    const auto* apply = as<Apply>(expr);
+    if (apply && is_i64(expr) &&
+        (apply->prim == Prim::Add || apply->prim == Prim::Sub || apply->prim == Prim::Mul)) {
+      const auto a = of(expr->args[0]);
+      const auto b = of(expr->args[1]);
+      if (!a || !b) return std::nullopt;
+      return apply->prim == Prim::Add ? *a + *b : apply->prim == Prim::Sub ? *a - *b : *a * *b;
+    }
+    const auto affine = affine_of(expr);
+    return affine ? std::optional(SizePolynomial(*affine)) : std::nullopt;
+  } catch (const std::overflow_error&) {
+    return std::nullopt;
+  }
+}
 
 bool same_size(Expr a, Expr b) {
   if (a == b) return true;
   if (!a || !b) return false;
-  try {
-    const auto p = polynomial_of(a);
-    const auto q = polynomial_of(b);
-    return p && q && *p == *q;
-  } catch (const std::overflow_error&) {
-    return false;
-  }
+  const auto p = SizePolynomial::of(a);
+  return p && p == SizePolynomial::of(b);
 }
 
 }  // namespace twill

@@ -8,6 +8,7 @@
 #include "poly/affine.h"
 #include "program/program.h"
 
+#include <map>
 #include <optional>
 
 namespace twill {
@@ -27,8 +28,27 @@ std::optional<poly::Affine> apply_affine(Prim prim, std::span<const poly::Affine
 /// Does an index occur, in subscripts of reads as well?
 bool mentions_index(Expr expr);
 
-/// Are two sizes equal whatever the symbols are? Compared as polynomials of symbols and terms, so
-/// (N + 1) * M equals N * M + M. No is no proof that they differ.
+/// A size as a polynomial of symbols and terms, so that (N + 1) * M equals N * M + M.
+class SizePolynomial {
+ public:
+  SizePolynomial(std::int64_t number = 0);
+  explicit SizePolynomial(const poly::Affine& affine);
+
+  /// Nothing if the expression mentions indices in a way that is not affine, or grows too large.
+  static std::optional<SizePolynomial> of(Expr expr);
+
+  friend SizePolynomial operator+(const SizePolynomial& a, const SizePolynomial& b);
+  friend SizePolynomial operator-(const SizePolynomial& a, const SizePolynomial& b);
+  friend SizePolynomial operator*(const SizePolynomial& a, const SizePolynomial& b);
+  friend bool operator==(const SizePolynomial&, const SizePolynomial&) = default;
+
+ private:
+  void add(std::vector<poly::Affine> factors, std::int64_t number);
+
+  std::map<std::vector<poly::Affine>, std::int64_t> products_;  // sorted factors, each a single atom
+};
+
+/// Are two sizes equal whatever the symbols are? No is no proof that they differ.
 bool same_size(Expr a, Expr b);
 
 }  // namespace twill

@@ -2,6 +2,7 @@
 
 #include "program/affine_of.h"
 
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 
@@ -15,6 +16,16 @@ namespace {
 
 bool is_i64(Expr expr) { return expr->type.is(Scalar::I64); }
 
+/// Numbers so far from overflow that no sum of conditions reaches it.
+bool is_small(const Affine& affine) {
+  constexpr std::int64_t limit = std::int64_t{1} << 48;
+  const auto small = [](std::int64_t n) { return -limit < n && n < limit; };
+  return small(affine.constant()) && std::ranges::all_of(affine.terms(), [&](const Affine::Term& term) {
+           const auto* division = std::get_if<std::shared_ptr<const Affine::Division>>(&term.atom);
+           return small(term.factor) && (!division || small((*division)->divisor));
+         });
+}
+
 }  // namespace
 
 Affine Conditions::value(Expr expr) {
@@ -25,7 +36,7 @@ Affine Conditions::value(Expr expr) {
   } catch (const std::overflow_error&) {
     result.reset();
   }
-  if (!result) result = Affine(var_of(expr));
+  if (!result || !is_small(*result)) result = Affine(var_of(expr));
   if (result->as_var() == var_of(expr)) terms_.emplace(expr->number, expr);
   values_.emplace(expr.get(), *result);
   return *result;

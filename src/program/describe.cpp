@@ -52,7 +52,8 @@ class Describer {
   std::string of(const Read& read, Expr expr) {
     const std::size_t rank = read.rules.size();
     if (rank == 0) return name_of(program_, read.array);
-    return name_of(program_, read.array) + "[" + list(std::span(expr->args).first(std::min(rank, expr->args.size()))) + "]";
+    return name_of(program_, read.array) + "[" +
+           list(std::span(expr->args).first(std::min(rank, expr->args.size()))) + "]";
   }
   std::string of(const Apply& apply, Expr expr) {
     const PrimInfo& prim = info(apply.prim);
@@ -66,7 +67,8 @@ class Describer {
            (*this)(args[1], prim.precedence + 1);
   }
   std::string of(const Select&, Expr expr) {
-    return "if " + (*this)(expr->args[0]) + " then " + (*this)(expr->args[1]) + " else " + (*this)(expr->args[2]);
+    return "if " + (*this)(expr->args[0]) + " then " + (*this)(expr->args[1]) + " else " +
+           (*this)(expr->args[2]);
   }
   std::string of(const Cast&, Expr expr) {
     if (expr->type.is(Scalar::I64) && expr->args[0]->type.is_integer()) return (*this)(expr->args[0], tight);
@@ -78,7 +80,8 @@ class Describer {
     const bool known = record->type.is_record() && get.field >= 0 &&
                        static_cast<std::size_t>(get.field) < record->type.record().fields.size();
     return (*this)(record, tight) + "." +
-           (known ? record->type.record().fields[static_cast<std::size_t>(get.field)].name : std::to_string(get.field));
+           (known ? record->type.record().fields[static_cast<std::size_t>(get.field)].name
+                  : std::to_string(get.field));
   }
   std::string of(const Invoke& invoke, Expr expr) {
     return name_of(program_, invoke.function) + "(" + list(expr->args) + ")";
@@ -106,7 +109,8 @@ std::string name_of(const Program& program, DimId dim) {
 }
 
 std::string name_of(const Program& program, FunctionId function) {
-  return has(program.functions, function) ? program[function].name : fmt::format("function {}", function.value);
+  return has(program.functions, function) ? program[function].name
+                                          : fmt::format("function {}", function.value);
 }
 
 std::string name_of(const Program& program, const Operator& op) {

@@ -16,6 +16,7 @@ class Prover {
 
   /// The values and conditions of the program's expressions.
   Conditions& conditions() { return conditions_; }
+  const Conditions& conditions() const { return conditions_; }
 
   /// The range of a dimension: lo <= index < hi (no upper bound where a condition decides).
   poly::Condition range(const Dim& dim);

@@ -1,0 +1,256 @@
+// Subscripts: every read with rule Inside and every write stays inside its array.
+//
+// A subscript is proven under what is known where it stands: the ranges of all dimensions around it, the
+// guard, and the conditions of `if`, `and` and `or` on the way to it. One that depends on data is left to
+// the run time if the proof fails.
+#include "program/affine_of.h"
+#include "program/checker.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace twill {
+
+using poly::Affine;
+using poly::Answer;
+using poly::Condition;
+using poly::Var;
+
+void Checker::check_inside(const Stage& stage, const Scope& scope, const Scope& outer) {
+  Condition facts = outer.facts;
+  for (const Dim& dim : stage.dims) {
+    for (const Expr bound : {dim.lo, dim.hi})
+      if (bound) check_reads(bound, facts, scope, dim.place);
+    facts = std::move(facts) && prover_.range(dim);
+    if (dim.condition) check_reads(dim.condition, facts, scope, dim.place);
+  }
+  if (const auto* branch = std::get_if<Branch>(&stage.body))
+    check_reads(branch->condition, facts, scope, stage.place);
+  const auto under = [&](Expr guard, const Place& place) {
+    if (!guard) return facts;
+    check_reads(guard, facts, scope, place);
+    return facts && prover_.conditions().when(guard, true);
+  };
+  for (const Output& output : stage.outputs) {
+    const Condition guarded = under(output.guard, output.place);
+    for (const Expr at : output.at) check_reads(at, guarded, scope, output.place);
+    for (const Expr part : {output.key, output.value})
+      if (part) check_reads(part, guarded, scope, output.place);
+    check_write_inside(output, scope);
+  }
+  for (const Effect& effect : stage.effects) {
+    const Condition guarded = under(effect.guard, effect.place);
+    for (const auto& argument : effect.arguments)
+      if (const Expr* value = std::get_if<Expr>(&argument)) check_reads(*value, guarded, scope, effect.place);
+  }
+}
+
+// ---- the way to a read ---------------------------------------------------------------------------------
+
+void Checker::check_reads(Expr root, const Condition& facts, const Scope& scope, const Place& place) {
+  // Most reads are proven by the domain alone; only the others are looked for under their conditions.
+  std::unordered_set<const Node*> open;
+  visit(root, [&](Expr node) {
+    const bool below = std::ranges::any_of(node->args, [&](Expr arg) { return open.contains(arg.get()); });
+    if (below || (as<Read>(node) && !proves_read(node, facts))) open.insert(node.get());
+  });
+  if (!open.contains(root.get())) return;
+
+  struct Step {
+    Expr node;
+    std::size_t facts;  // index of what is known there
+  };
+  std::vector<Condition> known{facts};
+  std::vector<Step> waiting{{root, 0}};
+  std::set<std::pair<const Node*, std::size_t>> seen;
+  const auto under = [&](std::size_t around, Expr condition, bool truth) {
+    Condition more = prover_.conditions().when(condition, truth);
+    if (more.is_always()) return around;
+    known.push_back(known[around] && std::move(more));
+    return known.size() - 1;
+  };
+  constexpr std::size_t patience = 20'000;
+  while (!waiting.empty()) {
+    const Step step = waiting.back();
+    waiting.pop_back();
+    if (!open.contains(step.node.get()) || !seen.emplace(step.node.get(), step.facts).second) continue;
+    if (seen.size() > patience) {
+      report("E0330", first_place({root->place, place}),
+             "its conditions are nested too deeply to prove that all reads stay inside",
+             "compute parts of the expression in stages of their own", Fault::Limit);
+      return;
+    }
+    const auto& args = step.node->args;
+    if (as<Read>(step.node)) check_read_at(step.node, known[step.facts], scope, place);
+    const auto* apply = as<Apply>(step.node);
+    const bool is_and = apply && apply->prim == Prim::And;
+    if (as<Select>(step.node)) {
+      waiting.push_back({args[2], under(step.facts, args[0], false)});
+      waiting.push_back({args[1], under(step.facts, args[0], true)});
+      waiting.push_back({args[0], step.facts});
+    } else if (is_and || (apply && apply->prim == Prim::Or)) {
+      waiting.push_back({args[1], under(step.facts, args[0], is_and)});
+      waiting.push_back({args[0], step.facts});
+    } else {
+      for (auto arg = args.rbegin(); arg != args.rend(); ++arg) waiting.push_back({*arg, step.facts});
+    }
+  }
+}
+
+bool Checker::proves_read(Expr node, const Condition& facts) {
+  const Read& read = *as<Read>(node);
+  for (std::size_t k = 0; k < read.rules.size(); ++k)
+    if (read.rules[k] == Boundary::Inside && !proves_inside({"read", read.array, k, node->args, {}}, facts))
+      return false;
+  const Output* own = own_output(node);
+  return !own || proves_own_read(*own, node, facts);
+}
+
+void Checker::check_read_at(Expr node, const Condition& facts, const Scope& scope, const Place& place) {
+  const Read& read = *as<Read>(node);
+  const std::span<const Expr> subscripts = std::span(node->args).first(read.rules.size());
+  for (std::size_t k = 0; k < read.rules.size(); ++k) {
+    if (read.rules[k] != Boundary::Inside || reported_.contains({node.get(), k})) continue;
+    const Access access{"read", read.array, k, subscripts,
+                        first_place({subscripts[k]->place, node->place, place})};
+    const std::size_t before = diagnostics.size();
+    if (!decide_inside(access, facts, scope)) run_time.reads.emplace(node.get(), static_cast<int>(k));
+    if (diagnostics.size() != before) reported_.emplace(node.get(), k);
+  }
+  const Output* own = own_output(node);
+  const std::size_t order = read.rules.size();  // stands for the order of an own read among its subscripts
+  if (!own || reported_.contains({node.get(), order})) return;
+  const std::size_t before = diagnostics.size();
+  check_own_read(*own, node, facts, first_place({node->place, place}));
+  if (diagnostics.size() != before) reported_.emplace(node.get(), order);
+}
+
+void Checker::check_write_inside(const Output& output, const Scope& scope) {
+  const Condition facts =
+      output.guard ? scope.facts && prover_.conditions().when(output.guard, true) : scope.facts;
+  for (std::size_t k = 0; k < output.at.size(); ++k) {
+    const Access access{"write", output.array, k, output.at,
+                        first_place({output.at[k]->place, output.place})};
+    if (!proves_inside(access, facts) && !decide_inside(access, facts, scope))
+      run_time.writes.emplace(output.array, static_cast<int>(k));
+  }
+}
+
+// ---- one subscript -------------------------------------------------------------------------------------
+
+bool Checker::proves_inside(const Access& access, const Condition& facts) {
+  const Affine value = prover_.conditions().value(access.subscripts[access.position]);
+  const Affine extent = prover_.conditions().value(program_[access.array].shape[access.position]);
+  return prover_.is_non_negative(facts, value) == Answer::Yes &&
+         prover_.is_non_negative(facts, extent - 1 - value) == Answer::Yes;
+}
+
+bool Checker::decide_inside(const Access& access, const Condition& facts, const Scope& scope) {
+  const Affine value = prover_.conditions().value(access.subscripts[access.position]);
+  const Affine extent = prover_.conditions().value(program_[access.array].shape[access.position]);
+  const Answer low = prover_.is_non_negative(facts, value);
+  const Answer high = prover_.is_non_negative(facts, extent - 1 - value);
+  if (low == Answer::Yes && high == Answer::Yes) return true;
+  if (depends_on_data(value, scope) || depends_on_data(extent, scope)) return false;
+  if (low == Answer::No || high == Answer::No) {
+    report_outside(access, low == Answer::No, facts, scope);
+  } else {
+    report("E0330", access.place,
+           fmt::format("cannot prove that the {} of {} at {} stays inside the array", access.what,
+                       quoted(access.array), describe(program_, access.subscripts[access.position])),
+           fmt::format("restrict the stage with simpler conditions (where …), or name a boundary: {}",
+                       call_with_clamp(access)),
+           Fault::Limit);
+  }
+  return true;
+}
+
+bool Checker::depends_on_data(const Affine& affine, const Scope& scope) {
+  const Conditions& conditions = prover_.conditions();
+  std::set<Var> seen;
+  std::vector<Affine> waiting{affine};
+  while (!waiting.empty()) {
+    const Affine next = waiting.back();
+    waiting.pop_back();
+    if (conditions.depends_on_free_term(next)) return true;
+    std::vector<Var> mentioned = next.variables();
+    std::ranges::copy(conditions.definitions(Condition::non_negative(next)).variables(),
+                      std::back_inserter(mentioned));
+    for (const Var var : mentioned) {
+      if (var.kind != Var::Kind::Index || !seen.insert(var).second) continue;
+      const auto dim = std::ranges::find_if(scope.dims, [&](const Dim& d) { return var_of(d.id) == var; });
+      if (dim == scope.dims.end()) continue;
+      if (!dim->hi) return true;
+      waiting.push_back(prover_.conditions().value(dim->lo));
+      waiting.push_back(prover_.conditions().value(dim->hi));
+    }
+  }
+  return false;
+}
+
+// ---- messages --------------------------------------------------------------------------------------------
+
+std::string Checker::call_with_clamp(const Access& access) const {
+  std::string text = name_of(program_, access.array) + "[";
+  for (std::size_t k = 0; k < access.subscripts.size(); ++k) {
+    const std::string subscript = describe(program_, access.subscripts[k]);
+    text += (k ? ", " : "") + (k == access.position ? "clamp(" + subscript + ")" : subscript);
+  }
+  return text + "]";
+}
+
+void Checker::report_outside(const Access& access, bool below, const Condition& facts, const Scope& scope) {
+  Conditions& conditions = prover_.conditions();
+  const Expr subscript = access.subscripts[access.position];
+  const Affine value = conditions.value(subscript);
+  const Affine extent = conditions.value(program_[access.array].shape[access.position]);
+  const Condition violation = facts && Condition::non_negative(below ? -value - 1 : value - extent);
+  const std::string at = describe(program_, subscript);
+  std::string why, where;
+
+  // A single index that is off by something: say how far it goes, in symbols.
+  for (const Dim& dim : scope.dims) {
+    const Affine index(var_of(dim.id));
+    if (value.factor_of(var_of(dim.id)) != 1 || (value - index).mentions(Var::Kind::Index)) continue;
+    const Affine edge = below ? conditions.value(dim.lo) : conditions.value(dim.hi) - 1;
+    if (prover_.is_possible(violation && equal(index, edge)) != Answer::Yes) break;
+    const std::string name = name_of(program_, dim.id);
+    const std::string reached = prover_.describe(value - index + edge);
+    why = fmt::format("{} {} {}, so {} can be {}", name, below ? "starts at" : "goes up to",
+                      prover_.describe(edge), at, reached);
+    if (value == index)
+      why = fmt::format("{} {} {}", name, below ? "starts at" : "goes up to", prover_.describe(edge));
+    if (!below) why += ", and the last element is at " + prover_.describe(extent - 1);
+    where = below ? prover_.describe(index - value - 1) + " < " + name
+                  : name + " < " + prover_.describe(extent - value + index);
+    break;
+  }
+  if (why.empty()) {
+    const auto point = prover_.example(violation);
+    if (point) {
+      std::vector<Var> indices, sizes;
+      for (const auto& [var, unused] : *point) {
+        if (var.kind == Var::Kind::Index) indices.push_back(var);
+        if (var.kind == Var::Kind::Size) sizes.push_back(var);
+      }
+      indices.insert(indices.end(), sizes.begin(), sizes.end());
+      const auto value_of = [&](Var var) {
+        const auto held = point->find(var);
+        return held == point->end() ? 0 : held->second;
+      };
+      why = fmt::format("for {} it is {}", values(*point, indices), value.evaluate(value_of));
+      if (!below) why += fmt::format(", and the last element is at {}", extent.evaluate(value_of) - 1);
+    } else {
+      why = below ? "it can be negative" : "it can be too large";
+    }
+    where = "…";
+  }
+  const bool is_read = access.what == std::string_view("read");
+  report(is_read ? "E0310" : "E0311", access.place,
+         fmt::format("{} of {} at {} leaves the array: {}", access.what, quoted(access.array), at, why),
+         is_read ? fmt::format("restrict the stage (where {}) or name a boundary: {}", where,
+                               call_with_clamp(access))
+                 : fmt::format("restrict the stage (where {}) or declare a larger array", where));
+}
+
+}  // namespace twill
