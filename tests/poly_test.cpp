@@ -115,6 +115,9 @@ TEST(QuickProof, SeesTheCommonCases) {
   const Condition halves = between(0, i, floor_div(Affine(n), 2));
   EXPECT_TRUE(quickly_non_negative(halves, Affine(n) - 2 - Affine(i) * 2));
   EXPECT_FALSE(quickly_non_negative(halves, Affine(n) - 3 - Affine(i) * 2));
+  const Condition least = domain && (equal(t, Affine(i) + 1) || equal(t, Affine(n) - 1));
+  EXPECT_TRUE(quickly_non_negative(least, t)) << "by cases";
+  EXPECT_FALSE(quickly_non_negative(least, Affine(t) - 1));
   EXPECT_FALSE(quickly_non_negative(domain, Affine(i) - 1));
   EXPECT_FALSE(quickly_non_negative(domain, Affine(n) - 2 - i));
 }

@@ -163,9 +163,32 @@ class QuickProver {
 
 }  // namespace
 
+namespace {
+
+/// By cases, where a choice that the facts leave concerns the claim; at most `splits` of them at once.
+bool by_cases(const Condition& facts, const Affine& affine, int splits) {
+  if (QuickProver(facts).non_negative(affine, 5)) return true;
+  if (splits == 0 || facts.kind() != Condition::Kind::All) return false;
+  for (std::size_t k = 0; k < facts.parts().size(); ++k) {
+    const Condition& choice = facts.parts()[k];
+    if (choice.kind() != Condition::Kind::Any || choice.parts().size() > 3) continue;
+    if (std::ranges::none_of(choice.variables(), [&](Var v) { return affine.mentions(v); })) continue;
+    Condition rest;
+    for (std::size_t other = 0; other < facts.parts().size(); ++other)
+      if (other != k) rest = std::move(rest) && facts.parts()[other];
+    if (std::ranges::all_of(choice.parts(), [&](const Condition& part) {
+          return by_cases(rest && part, affine, splits - 1);
+        }))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 bool quickly_non_negative(const Condition& facts, const Affine& affine) {
   try {
-    return QuickProver(facts).non_negative(affine, 5);
+    return by_cases(facts, affine, 2);
   } catch (const std::overflow_error&) {
     return false;
   }

@@ -63,8 +63,8 @@ Condition substitute(const Condition& condition, Var var, const Affine& by);
 bool holds(const Condition& condition, const std::function<std::int64_t(Var)>& value_of);
 
 /// True only if the comparisons that `facts` states outright imply affine >= 0. Looks for a sum of few
-/// of them, with small factors, that shows it; sizes are taken to be non-negative. Fast, and silent
-/// (false) where it does not see it: then ask a Set.
+/// of them, with small factors, that shows it, by cases where they leave a choice; sizes are taken to be
+/// non-negative. Fast, and silent (false) where it does not see it: then ask a Set.
 bool quickly_non_negative(const Condition& facts, const Affine& affine);
 
 }  // namespace twill::poly

@@ -48,11 +48,12 @@ void Checker::check_inside(const Stage& stage, const Scope& scope, const Scope& 
 // ---- the way to a read ---------------------------------------------------------------------------------
 
 void Checker::check_reads(Expr root, const Condition& facts, const Scope& scope, const Place& place) {
-  // Most reads are proven by the domain alone; only the others are looked for under their conditions.
+  // Most reads are proven by the domain alone, without integer sets; only the others are looked for under
+  // their conditions.
   std::unordered_set<const Node*> open;
   visit(root, [&](Expr node) {
     const bool below = std::ranges::any_of(node->args, [&](Expr arg) { return open.contains(arg.get()); });
-    if (below || (as<Read>(node) && !proves_read(node, facts))) open.insert(node.get());
+    if (below || (as<Read>(node) && !is_plainly_in_order(node, facts))) open.insert(node.get());
   });
   if (!open.contains(root.get())) return;
 
@@ -97,13 +98,14 @@ void Checker::check_reads(Expr root, const Condition& facts, const Scope& scope,
   }
 }
 
-bool Checker::proves_read(Expr node, const Condition& facts) {
+bool Checker::is_plainly_in_order(Expr node, const Condition& facts) {
   const Read& read = *as<Read>(node);
   for (std::size_t k = 0; k < read.rules.size(); ++k)
-    if (read.rules[k] == Boundary::Inside && !proves_inside({"read", read.array, k, node->args, {}}, facts))
+    if (read.rules[k] == Boundary::Inside &&
+        !is_plainly_inside({"read", read.array, k, node->args, {}}, facts))
       return false;
   const Output* own = own_output(node);
-  return !own || proves_own_read(*own, node, facts);
+  return !own || !own_read_violation(*own, node, facts);
 }
 
 void Checker::check_read_at(Expr node, const Condition& facts, const Scope& scope, const Place& place) {
@@ -131,18 +133,18 @@ void Checker::check_write_inside(const Output& output, const Scope& scope) {
   for (std::size_t k = 0; k < output.at.size(); ++k) {
     const Access access{"write", output.array, k, output.at,
                         first_place({output.at[k]->place, output.place})};
-    if (!proves_inside(access, facts) && !decide_inside(access, facts, scope))
+    if (!is_plainly_inside(access, facts) && !decide_inside(access, facts, scope))
       run_time.writes.emplace(output.array, static_cast<int>(k));
   }
 }
 
 // ---- one subscript -------------------------------------------------------------------------------------
 
-bool Checker::proves_inside(const Access& access, const Condition& facts) {
+bool Checker::is_plainly_inside(const Access& access, const Condition& facts) {
   const Affine value = prover_.conditions().value(access.subscripts[access.position]);
   const Affine extent = prover_.conditions().value(program_[access.array].shape[access.position]);
-  return prover_.is_non_negative(facts, value) == Answer::Yes &&
-         prover_.is_non_negative(facts, extent - 1 - value) == Answer::Yes;
+  return prover_.is_plainly_non_negative(facts, value) &&
+         prover_.is_plainly_non_negative(facts, extent - 1 - value);
 }
 
 bool Checker::decide_inside(const Access& access, const Condition& facts, const Scope& scope) {

@@ -17,8 +17,12 @@ void Checker::check_stage(const Stage& stage, Scope& outer) {
            "take the stage out, or give it an output");
   Scope scope = outer;
   bool good = check_dims(stage, scope);
-  good = check_blocks(stage, scope, outer) && good;
-  for (std::size_t k = 0; k < stage.outputs.size(); ++k) good = check_output(stage, k, scope, outer) && good;
+  if (check_blocks(stage, scope, outer)) {
+    for (std::size_t k = 0; k < stage.outputs.size(); ++k)
+      good = check_output(stage, k, scope, outer) && good;
+  } else {
+    good = false;  // outputs rely on the results of blocks
+  }
   const std::size_t before = diagnostics.size();
   check_effects(stage, scope);
   if (good && diagnostics.size() == before) {

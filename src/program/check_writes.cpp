@@ -333,11 +333,6 @@ std::optional<Condition> Checker::own_read_violation(const Output& output, Expr 
   return std::move(violation) && (std::move(not_earlier) || std::move(same));
 }
 
-bool Checker::proves_own_read(const Output& output, Expr node, const Condition& facts) {
-  const auto violation = own_read_violation(output, node, facts);
-  return !violation || prover_.is_possible(*violation) == Answer::No;
-}
-
 void Checker::check_own_read(const Output& output, Expr node, const Condition& facts, const Place& place) {
   const auto violation = own_read_violation(output, node, facts);
   if (!violation) return;

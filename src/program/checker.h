@@ -99,7 +99,7 @@ class Checker {
   // ---- check_inside.cpp
   void check_inside(const Stage& stage, const Scope& scope, const Scope& outer);
   void check_reads(Expr root, const poly::Condition& facts, const Scope& scope, const Place& place);
-  bool proves_read(Expr read, const poly::Condition& facts);
+  bool is_plainly_in_order(Expr read, const poly::Condition& facts);
   void check_read_at(Expr read, const poly::Condition& facts, const Scope& scope, const Place& place);
   void check_write_inside(const Output& output, const Scope& scope);
   /// A subscript that has to be inside, and all that a message says about it.
@@ -110,7 +110,7 @@ class Checker {
     std::span<const Expr> subscripts;
     Place place;
   };
-  bool proves_inside(const Access& access, const poly::Condition& facts);
+  bool is_plainly_inside(const Access& access, const poly::Condition& facts);
   /// False if only the run time can tell; otherwise reports what is not proven.
   bool decide_inside(const Access& access, const poly::Condition& facts, const Scope& scope);
   void report_outside(const Access& access, bool below, const poly::Condition& facts, const Scope& scope);
@@ -127,7 +127,6 @@ class Checker {
   /// to be earlier without looking further.
   std::optional<poly::Condition> own_read_violation(const Output& output, Expr read,
                                                     const poly::Condition& facts);
-  bool proves_own_read(const Output& output, Expr read, const poly::Condition& facts);
   void check_own_read(const Output& output, Expr read, const poly::Condition& facts, const Place& place);
   /// The points that write: dimensions that say where, and those that these depend on.
   poly::Condition written_domain(const Stage& stage, const Output& output);

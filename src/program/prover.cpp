@@ -45,12 +45,15 @@ const poly::Context& Prover::context() {
   return *context_;
 }
 
+bool Prover::is_plainly_non_negative(const Condition& facts, const Affine& affine) const {
+  if (quickly_non_negative(facts, affine)) return true;
+  if (!affine.mentions(Var::Kind::Term)) return false;
+  return quickly_non_negative(facts && conditions_.definitions(Condition::non_negative(affine)), affine);
+}
+
 Answer Prover::is_non_negative(const Condition& facts, const Affine& affine) {
-  if (affine.is_constant() && affine.constant() >= 0) return Answer::Yes;
-  if (quickly_non_negative(facts, affine)) return Answer::Yes;
-  const Condition counter = complete(facts && Condition::non_negative(-affine - 1));
-  if (quickly_non_negative(counter, affine)) return Answer::Yes;
-  return poly::Set(context(), {}, counter).is_empty();
+  if (is_plainly_non_negative(facts, affine)) return Answer::Yes;
+  return poly::Set(context(), {}, complete(facts && Condition::non_negative(-affine - 1))).is_empty();
 }
 
 Answer Prover::is_possible(const Condition& condition) {

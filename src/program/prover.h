@@ -27,6 +27,9 @@ class Prover {
   /// Do the facts imply affine >= 0, for all sizes? `facts` need not contain definitions or sizes' signs.
   poly::Answer is_non_negative(const poly::Condition& facts, const poly::Affine& affine);
 
+  /// The same, as far as it shows without integer sets; false means only that it does not show.
+  bool is_plainly_non_negative(const poly::Condition& facts, const poly::Affine& affine) const;
+
   /// Can the condition hold at all?
   poly::Answer is_possible(const poly::Condition& condition);
 
