@@ -166,7 +166,7 @@ class Checker {
 };
 
 /// The blocks of a stage: none, one, or both branches.
-std::vector<const Block*> blocks_of(const Stage& stage);
+std::vector<const Block*> blocks_in(const Stage& stage);
 
 inline bool is_dense(const Output& output) {
   for (const Combine& combine : output.combine)
