@@ -74,6 +74,14 @@ TEST(Machine, JsonRoundTrips) {
     EXPECT_EQ(machine_from_json(to_json(machine), "again.json"), machine);
 }
 
+TEST(Machine, TheExampleInTheDocumentsIsRight) {
+  const std::string text = read_file(fs::path(TWILL_ROOT) / "docs/files.md");
+  const std::size_t begin = text.find("```json\n") + 8;
+  const Machine machine =
+      machine_from_json(text.substr(begin, text.find("```", begin) - begin), "docs/files.md");
+  EXPECT_EQ(machine.count(CoreKind::Warp), 132 * 64);
+}
+
 TEST(Machine, JsonErrors) {
   EXPECT_EQ(message_of("{"), "error[E0620]: machine file 'm.json': this is not JSON\n");
   EXPECT_EQ(message_of("[]"), "error[E0620]: machine file 'm.json': the machine is not an object\n");
@@ -126,7 +134,9 @@ class Kept : public testing::Test {
     fs::remove_all(directory, ignored);
   }
 
-  KnownMachine ask() { return this_machine(directory, {.progress = {}, .patience = 0}); }
+  KnownMachine ask(Measure when = Measure::IfMissing) {
+    return this_machine(directory, when, {.progress = {}, .patience = 0});
+  }
 
   fs::path directory;
 };
@@ -138,7 +148,8 @@ TEST_F(Kept, IsMeasuredOnce) {
     EXPECT_LT(done, total);
     steps.emplace_back(step);
   };
-  const KnownMachine first = this_machine(directory, {.progress = progress, .patience = 0});
+  const KnownMachine first =
+      this_machine(directory, Measure::IfMissing, {.progress = progress, .patience = 0});
   EXPECT_TRUE(first.measured);
   EXPECT_EQ(first.warning, "");
   EXPECT_THAT(steps, testing::IsSupersetOf(
@@ -154,16 +165,35 @@ TEST_F(Kept, IsMeasuredOnce) {
   EXPECT_EQ(second.machine, first.machine);
   EXPECT_EQ(second.file, first.file);
 
+  EXPECT_EQ(ask(Measure::Never).machine, first.machine);
+
   // A damaged file is measured again and replaced.
   write_file(first.file, read_file(first.file).substr(0, 100));
   EXPECT_TRUE(ask().measured);
   EXPECT_FALSE(ask().measured);
 }
 
+TEST_F(Kept, LayersAreKeptWithoutRates) {
+  const KnownMachine first = ask(Measure::Never);
+  EXPECT_FALSE(first.measured);
+  EXPECT_EQ(first.machine, detect_machine());
+  EXPECT_EQ(machine_from_json(read_file(first.file), "kept"), first.machine);
+  // What is kept counts, so that it is not detected at every start.
+  Machine changed = first.machine;
+  changed.launch_us = 123;
+  write_file(first.file, to_json(changed));
+  EXPECT_EQ(ask(Measure::Never).machine, changed);
+  // Rates that are missing are measured when somebody asks for them.
+  const KnownMachine second = ask();
+  EXPECT_TRUE(second.measured);
+  EXPECT_GT(second.machine.rates.read_gbs, 0);
+  EXPECT_EQ(ask(Measure::Never).machine, second.machine);
+}
+
 TEST_F(Kept, WarnsWhenItCannotBeKept) {
   directory = "/dev/null/twill";
-  const KnownMachine known = ask();
-  EXPECT_TRUE(known.measured);
+  const KnownMachine known = ask(Measure::Never);
+  EXPECT_EQ(known.machine, detect_machine());
   EXPECT_EQ(known.warning, "cannot write '" + known.file.string() + "': Not a directory");
 }
 

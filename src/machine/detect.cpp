@@ -85,22 +85,28 @@ Machine detect_machine() {
   return machine;
 }
 
-KnownMachine this_machine(const fs::path& directory, const MeasureOptions& options, bool again) {
+KnownMachine this_machine(const fs::path& directory, Measure when, const MeasureOptions& options) {
   const Cpu cpu = identify_cpu();
   KnownMachine known;
   known.file = directory / file_name(cpu);
+  bool found = false;
   std::error_code ignored;
-  if (!again && fs::exists(known.file, ignored)) {
+  if (fs::exists(known.file, ignored)) {
     try {
       known.machine = machine_from_json(read_file(known.file), known.file.string());
-      if (known.machine.name == machine_name(cpu) && known.machine.rates.read_gbs > 0) return known;
+      found = known.machine.name == machine_name(cpu);
     } catch (const Error&) {
-      // A damaged file is measured again and replaced.
+      // Damaged: made anew and replaced.
     }
   }
-  known.machine = detect_machine();
-  measure(known.machine, options);
-  known.measured = true;
+  if (!found) known.machine = detect_machine();
+  const bool missing = known.machine.rates.read_gbs == 0;
+  if (when == Measure::Again || (when == Measure::IfMissing && missing)) {
+    if (found) known.machine = detect_machine();
+    measure(known.machine, options);
+    known.measured = true;
+  }
+  if (found && !known.measured) return known;
   try {
     fs::create_directories(directory, ignored);
     write_file(known.file, to_json(known.machine));

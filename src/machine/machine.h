@@ -100,16 +100,20 @@ struct MeasureOptions {
 /// Measures all rates.
 void measure(Machine& machine, const MeasureOptions& options = {});
 
-/// The machine we run on. It is measured once and then kept in `directory` under the CPU's model and the
-/// number of CPUs; a kept file that cannot be read is measured again. If it cannot be kept, `warning` says
-/// why.
+/// When to measure: when the rates are not known yet, never (they may be unknown), or in any case.
+enum class Measure : std::uint8_t { IfMissing, Never, Again };
+
 struct KnownMachine {
   Machine machine;
   bool measured = false;       // just now, rather than read from the directory
   std::filesystem::path file;  // where it is kept
   std::string warning;         // why it could not be kept; usually empty
 };
-KnownMachine this_machine(const std::filesystem::path& directory, const MeasureOptions& options = {},
-                          bool again = false);
+
+/// The machine we run on. Layers are detected and rates measured once and then kept in `directory` under the
+/// CPU's model and the number of CPUs; reading them back takes well under a millisecond, detection ten and
+/// measuring thousands. A kept file that cannot be understood is made anew.
+KnownMachine this_machine(const std::filesystem::path& directory, Measure when = Measure::IfMissing,
+                          const MeasureOptions& options = {});
 
 }  // namespace twill
