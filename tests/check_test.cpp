@@ -96,8 +96,7 @@ struct Check : testing::Test, Builder {
   Expr H = size("H"), W = size("W"), N = size("N");
 };
 
-// ---- reads
-// ---------------------------------------------------------------------------------------------------
+// ---- reads --------------------------------------------------------------------------------------------
 
 TEST_F(Check, PlainReadsAreInside) {
   const ArrayId u = input("u", Scalar::F32, {H, W});
@@ -265,8 +264,7 @@ TEST_F(Check, ScalarExtentsAreSymbols) {
   EXPECT_THAT(run_time_checks(p).reads, IsEmpty());
 }
 
-// ---- writes
-// ----------------------------------------------------------------------------------------------------
+// ---- writes -------------------------------------------------------------------------------------------
 
 TEST_F(Check, TransposesAndShiftsWriteEverythingOnce) {
   const ArrayId u = input("u", Scalar::F32, {H, W});
@@ -398,8 +396,7 @@ TEST_F(Check, ScatterMayCollideAndIsCheckedAtRunTime) {
               ElementsAre("E0331 in stage 'h': the position k[i] at which 'h' is written depends on data"));
 }
 
-// ---- seq
-// -------------------------------------------------------------------------------------------------------
+// ---- seq ----------------------------------------------------------------------------------------------
 
 struct SeqCheck : Check {
   ArrayId b = input("b", Scalar::F32, {N});
@@ -485,8 +482,7 @@ TEST_F(SeqCheck, OwnReadWithoutSeq) {
   EXPECT_THAT(errors(), ElementsAre("E0304 in stage 'x': 'x' is read by the stage that defines it"));
 }
 
-// ---- names, order
-// ----------------------------------------------------------------------------------------------
+// ---- names, order -------------------------------------------------------------------------------------
 
 TEST_F(Check, OrderAndCycles) {
   const ArrayId u = input("u", Scalar::F32, {N});
@@ -577,8 +573,7 @@ TEST_F(Check, ConstantElements) {
                                     "E0308 element 1 of constant 'c' is f64, the array is f32[3]"));
 }
 
-// ---- types and operators
-// -------------------------------------------------------------------------------------------
+// ---- types and operators ------------------------------------------------------------------------------
 
 TEST_F(Check, TypesOfTheParts) {
   const ArrayId u = input("u", Scalar::F32, {N});
@@ -641,8 +636,7 @@ TEST_F(Check, FunctionsSeeTheirParametersOnly) {
                                     "E0324 function 'h' has no parameter 3 of type f32"));
 }
 
-// ---- combines and collections
-// --------------------------------------------------------------------------------------
+// ---- combines and collections -------------------------------------------------------------------------
 
 TEST_F(Check, ShapesOfCombines) {
   const ArrayId u = input("u", Scalar::F32, {N, N});
@@ -770,8 +764,97 @@ TEST_F(Collections, Groups) {
   EXPECT_THAT(errors(), IsEmpty());
 }
 
-// ---- blocks
-// --------------------------------------------------------------------------------------------------------
+TEST_F(Collections, AreAlwaysNew) {
+  filter();
+  p.stages[0].outputs[0].into = u;
+  EXPECT_THAT(
+      errors(),
+      ElementsAre("E0319 in stage 'c': output 'c' is a collection and has a write map, or is a new version"));
+}
+
+// ---- small mistakes of C++ programs ------------------------------------------------------
+
+TEST_F(Check, SharedDimension) {
+  const ArrayId u = input("u", Scalar::F32, {N});
+  const Dim i = dim("i", N);
+  map("v", {i}, read(u, {at(i)}));
+  map("w", {i}, read(u, {at(i)}));
+  EXPECT_THAT(errors(), ElementsAre("E0334 dimension i belongs to two stages, 'v' and 'w'"));
+}
+
+TEST_F(Check, StageWithoutPurpose) {
+  p.results = {input("u", Scalar::F32, {N})};
+  stage("idle", {});
+  EXPECT_THAT(errors(), ElementsAre("E0336 in stage 'idle': it has neither outputs nor effects"));
+}
+
+TEST_F(Check, ShapeThatDependsOnAnIndexOrData) {
+  const ArrayId u = input("u", Scalar::I64, {N});
+  const Dim i = dim("i", read(u, {n(0)}, {Boundary::Clamp}));
+  map("v", {i}, f(1));
+  EXPECT_THAT(
+      errors(),
+      ElementsAre("E0335 in stage 'v': the shape of 'v' depends on more than sizes and scalars: u[0]"));
+}
+
+TEST_F(Check, ArgumentsOfACall) {
+  const ArrayId u = input("u", Scalar::F32, {N});
+  const FunctionId id =
+      p.add_function({"same", {{"a", Scalar::F32}}, Scalar::F32, pool().arg(0, Scalar::F32), {}});
+  const Dim i = dim("i", N);
+  map("v", {i}, pool().invoke(id, Scalar::F32, {at(i)}));
+  p.results.push_back(u);
+  EXPECT_THAT(
+      errors(),
+      ElementsAre(
+          "E0307 in stage 'v': 'same(i)' does not fit the parameters and the result of function 'same'"));
+}
+
+TEST_F(Check, EffectsAreChecked) {
+  const ArrayId u = input("u", Scalar::F32, {N});
+  const Dim i = dim("i", N);
+  Effect effect;
+  effect.kind = "print";
+  effect.arguments = {std::string("next"), read(u, {add(at(i), n(1))})};
+  stage("print", {i}).effects.push_back(effect);
+  EXPECT_THAT(
+      errors(),
+      ElementsAre(
+          "E0310 in stage 'print': read of 'u' at i+1 leaves the array: i goes up to N-1, so i+1 can be N, "
+          "and the last element is at N-1"));
+  p.stages[0].effects[0].guard = op(Prim::Lt, at(i), sub(N, n(1)));
+  EXPECT_THAT(errors(), IsEmpty());
+  p.stages[0].effects[0].guard = n(1);
+  EXPECT_THAT(errors(),
+              ElementsAre("E0308 in stage 'print': the condition of print is i64, but has to be bool"));
+  p.stages[0].effects[0] = {"print", {Expr()}, {}, {}};
+  EXPECT_THAT(errors(), ElementsAre("E0327 in stage 'print': an argument of print is missing"));
+}
+
+TEST_F(Check, ConditionsNestedTooDeeply) {
+  const ArrayId u = input("u", Scalar::F32, {N});
+  const Dim i = dim("i", N);
+  Expr value = read(u, {sub(at(i), n(1))});
+  for (int k = 0; k < 12; ++k)
+    value = pool().select(op(Prim::Lt, at(i), n(k + 5)), add(value, f(1)), add(value, f(2)));
+  map("v", {i}, pool().select(op(Prim::Gt, at(i), n(0)), value, f(0)));
+  EXPECT_THAT(
+      errors(),
+      ElementsAre(
+          "E0330 in stage 'v': its conditions are nested too deeply to prove that all reads stay inside"));
+}
+
+TEST_F(Check, LongSumsAreNoDeepRecursion) {
+  const ArrayId u = input("u", Scalar::F32, {N});
+  const Dim i = dim("i", N);
+  Expr subscript = at(i);
+  for (int k = 0; k < 100'000; ++k)
+    subscript = add(subscript, k % 2 ? at(i) : pool().apply(Prim::Neg, {at(i)}));
+  map("v", {i}, read(u, {subscript}));
+  EXPECT_THAT(errors(), IsEmpty());
+}
+
+// ---- blocks -------------------------------------------------------------------------------------------
 
 struct Loops : Check {
   ArrayId u0 = input("u0", Scalar::F32, {N});
@@ -881,8 +964,7 @@ TEST_F(Check, Branches) {
               testing::Contains("E0323 in stage 'y': the branches disagree about 'y': f32[N] or f64[N]"));
 }
 
-// ---- sizes
-// ----------------------------------------------------------------------------------------------------------
+// ---- sizes --------------------------------------------------------------------------------------------
 
 TEST_F(Check, SizesCompareAsPolynomials) {
   EXPECT_TRUE(same_size(mul(add(N, n(1)), H), add(mul(H, N), H)));

@@ -7,7 +7,7 @@ namespace twill::poly {
 
 Context::Context(unsigned long operation_limit) : state_(std::make_shared<State>(operation_limit)) {}
 
-// ---- sets --------------------------------------------------------------------------------------
+// ---- sets ---------------------------------------------------------------------------------------------
 
 struct Set::Handle {
   std::shared_ptr<Context::State> state;
@@ -206,7 +206,7 @@ std::string Set::to_string() const {
   return take_string(isl_set_to_str(named.get()));
 }
 
-// ---- relations -----------------------------------------------------------------------------------
+// ---- relations ----------------------------------------------------------------------------------------
 
 Map::Map(std::vector<Var> from, std::vector<Var> to, std::shared_ptr<const Handle> handle)
     : from_(std::move(from)), to_(std::move(to)), handle_(std::move(handle)) {}

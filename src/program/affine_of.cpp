@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <unordered_set>
 
 namespace twill {
 
@@ -12,35 +13,23 @@ namespace {
 
 bool is_i64(Expr expr) { return expr->type.is(Scalar::I64); }
 
-class AffineOf {
- public:
-  std::optional<Affine> operator()(Expr expr) {
-    if (!expr || !is_i64(expr)) return std::nullopt;
-    const auto [at, is_new] = seen_.try_emplace(expr.get());
-    if (!is_new) return at->second;
-    std::optional<Affine> result = compute(expr);
-    if (!result && !mentions_index(expr)) result = Affine(var_of(expr));
-    return seen_[expr.get()] = result;
-  }
+/// Affine forms of the operands of an expression, by node; no entry where there is none.
+using Forms = std::unordered_map<const Node*, Affine>;
 
- private:
-  std::optional<Affine> compute(Expr expr) {
-    if (const auto* literal = as<Literal>(expr)) return Affine(literal->value.i);
-    if (const auto* index = as<IndexRef>(expr)) return Affine(var_of(index->dim));
-    if (const auto* size = as<SizeRef>(expr)) return Affine(var_of(size->symbol));
-    const auto* apply = as<Apply>(expr);
-    if (!apply || expr->args.size() > 2) return std::nullopt;
-    std::vector<Affine> operands;
-    for (const Expr arg : expr->args) {
-      const std::optional<Affine> operand = (*this)(arg);
-      if (!operand) return std::nullopt;
-      operands.push_back(*operand);
-    }
-    return apply_affine(apply->prim, operands);
+std::optional<Affine> form_of(Expr expr, const Forms& forms) {
+  if (const auto* literal = as<Literal>(expr)) return Affine(literal->value.i);
+  if (const auto* index = as<IndexRef>(expr)) return Affine(var_of(index->dim));
+  if (const auto* size = as<SizeRef>(expr)) return Affine(var_of(size->symbol));
+  const auto* apply = as<Apply>(expr);
+  if (!apply || expr->args.size() > 2) return std::nullopt;
+  std::vector<Affine> operands;
+  for (const Expr arg : expr->args) {
+    const auto at = forms.find(arg.get());
+    if (at == forms.end()) return std::nullopt;
+    operands.push_back(at->second);
   }
-
-  std::unordered_map<const Node*, std::optional<Affine>> seen_;
-};
+  return apply_affine(apply->prim, operands);
+}
 
 }  // namespace
 
@@ -64,11 +53,26 @@ std::optional<Affine> apply_affine(Prim prim, std::span<const Affine> operands) 
 }
 
 std::optional<Affine> affine_of(Expr expr) {
-  try {
-    return AffineOf()(expr);
-  } catch (const std::overflow_error&) {
-    return std::nullopt;
-  }
+  if (!expr || !is_i64(expr)) return std::nullopt;
+  Forms forms;
+  std::unordered_set<const Node*> indexed;  // nodes in which an index occurs
+  visit(expr, [&](Expr node) {
+    const bool has_index = as<IndexRef>(node) || std::ranges::any_of(node->args, [&](Expr arg) {
+                             return indexed.contains(arg.get());
+                           });
+    if (has_index) indexed.insert(node.get());
+    if (!is_i64(node)) return;
+    std::optional<Affine> form;
+    try {
+      form = form_of(node, forms);
+    } catch (const std::overflow_error&) {
+      form.reset();
+    }
+    if (!form && !has_index) form = Affine(var_of(node));
+    if (form) forms.emplace(node.get(), *form);
+  });
+  const auto at = forms.find(expr.get());
+  return at == forms.end() ? std::nullopt : std::optional(at->second);
 }
 
 bool mentions_index(Expr expr) {
@@ -77,7 +81,7 @@ bool mentions_index(Expr expr) {
   return found;
 }
 
-// ---- sizes as polynomials ------------------------------------------------------------------------
+// ---- sizes as polynomials -----------------------------------------------------------------------------
 
 SizePolynomial::SizePolynomial(std::int64_t number) { add({}, number); }
 
@@ -122,20 +126,27 @@ SizePolynomial operator*(const SizePolynomial& a, const SizePolynomial& b) {
 }
 
 std::optional<SizePolynomial> SizePolynomial::of(Expr expr) {
-  try {
-    const auto* apply = as<Apply>(expr);
-    if (apply && is_i64(expr) &&
-        (apply->prim == Prim::Add || apply->prim == Prim::Sub || apply->prim == Prim::Mul)) {
-      const auto a = of(expr->args[0]);
-      const auto b = of(expr->args[1]);
+  std::unordered_map<const Node*, std::optional<SizePolynomial>> known;
+  const auto compute = [&](Expr node) -> std::optional<SizePolynomial> {
+    const auto* apply = as<Apply>(node);
+    if (apply && (apply->prim == Prim::Add || apply->prim == Prim::Sub || apply->prim == Prim::Mul)) {
+      const auto& a = known.at(node->args[0].get());
+      const auto& b = known.at(node->args[1].get());
       if (!a || !b) return std::nullopt;
       return apply->prim == Prim::Add ? *a + *b : apply->prim == Prim::Sub ? *a - *b : *a * *b;
     }
-    const auto affine = affine_of(expr);
+    const auto affine = affine_of(node);
     return affine ? std::optional(SizePolynomial(*affine)) : std::nullopt;
-  } catch (const std::overflow_error&) {
-    return std::nullopt;
-  }
+  };
+  visit(expr, [&](Expr node) {
+    if (!is_i64(node)) return;
+    try {
+      known[node.get()] = compute(node);
+    } catch (const std::overflow_error&) {
+      known[node.get()] = std::nullopt;
+    }
+  });
+  return known[expr.get()];
 }
 
 bool same_size(Expr a, Expr b) {

@@ -24,7 +24,7 @@ RunTimeChecks run_time_checks(const Program& program) {
   return std::move(checker.run_time);
 }
 
-// ---- helpers ---------------------------------------------------------------------------------------
+// ---- helpers ------------------------------------------------------------------------------------------
 
 bool Scope::sees(DimId id) const {
   return std::ranges::any_of(dims, [&](const Dim& dim) { return dim.id == id; });
@@ -68,7 +68,7 @@ std::string Checker::values(const poly::Point& point, std::span<const poly::Var>
   return text;
 }
 
-// ---- the program -----------------------------------------------------------------------------------
+// ---- the program --------------------------------------------------------------------------------------
 
 bool Checker::check_blocks_present(std::span<const Stage> stages) {
   return std::ranges::all_of(stages, [&](const Stage& stage) {

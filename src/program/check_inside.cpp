@@ -45,7 +45,7 @@ void Checker::check_inside(const Stage& stage, const Scope& scope, const Scope& 
   }
 }
 
-// ---- the way to a read ---------------------------------------------------------------------------------
+// ---- the way to a read --------------------------------------------------------------------------------
 
 void Checker::check_reads(Expr root, const Condition& facts, const Scope& scope, const Place& place) {
   // Most reads are proven by the domain alone, without integer sets; only the others are looked for under
@@ -70,7 +70,7 @@ void Checker::check_reads(Expr root, const Condition& facts, const Scope& scope,
     known.push_back(known[around] && std::move(more));
     return known.size() - 1;
   };
-  constexpr std::size_t patience = 20'000;
+  constexpr std::size_t patience = 2'000;
   while (!waiting.empty()) {
     const Step step = waiting.back();
     waiting.pop_back();
@@ -138,7 +138,7 @@ void Checker::check_write_inside(const Output& output, const Scope& scope) {
   }
 }
 
-// ---- one subscript -------------------------------------------------------------------------------------
+// ---- one subscript ------------------------------------------------------------------------------------
 
 bool Checker::is_plainly_inside(const Access& access, const Condition& facts) {
   const Affine value = prover_.conditions().value(access.subscripts[access.position]);
@@ -190,7 +190,7 @@ bool Checker::depends_on_data(const Affine& affine, const Scope& scope) {
   return false;
 }
 
-// ---- messages --------------------------------------------------------------------------------------------
+// ---- messages -----------------------------------------------------------------------------------------
 
 std::string Checker::call_with_clamp(const Access& access) const {
   std::string text = name_of(program_, access.array) + "[";

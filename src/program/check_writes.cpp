@@ -77,7 +77,7 @@ Condition Checker::at_other_point(const Condition& condition, const Stage& stage
   return moved;
 }
 
-// ---- written once ----------------------------------------------------------------------------------------
+// ---- written once -------------------------------------------------------------------------------------
 
 namespace {
 
@@ -158,8 +158,7 @@ void Checker::check_written_once(const Stage& stage, const Output& output, const
          "fold the dimension that does not say where the value goes, or scatter with an operator");
 }
 
-// ---- written completely
-// ------------------------------------------------------------------------------------
+// ---- written completely -------------------------------------------------------------------------------
 
 void Checker::check_complete(const Stage& stage, const Output& output, const Scope& outer) {
   Conditions& conditions = prover_.conditions();
@@ -258,8 +257,7 @@ void Checker::check_complete(const Stage& stage, const Output& output, const Sco
          "of an array (into)");
 }
 
-// ---- own reads
-// -----------------------------------------------------------------------------------------------
+// ---- own reads ----------------------------------------------------------------------------------------
 
 const Output* Checker::own_output(Expr read) const {
   if (!stage_) return nullptr;

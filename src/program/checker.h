@@ -1,9 +1,9 @@
 // Inside of the checker; check.h is what others use.
 //
 // One pass over the program in its order. What is checked of a stage: that its parts exist and have the
-// right types (check_expr), that its combines, companions and blocks make sense (check_stage), and, if
-// all that is in order, that reads and writes stay inside (check_inside) and that every element is
-// written once and read after it was written (check_writes).
+// right types (check_expr), that its dimensions and blocks make sense (check_stage) and its outputs with
+// their combines and companions (check_output), and, if all that is in order, that reads and writes stay
+// inside (check_inside) and that every element is written once and read after it was written (check_writes).
 #pragma once
 
 #include "program/check.h"
@@ -85,6 +85,10 @@ class Checker {
   bool check_dims(const Stage& stage, Scope& scope);
   bool check_blocks(const Stage& stage, Scope& scope, const Scope& outer);
   bool check_block(const Stage& stage, const Block& block, Scope& scope, const Scope& outer);
+  void check_effects(const Stage& stage, const Scope& scope);
+  void define_outputs(const Stage& stage, Scope& outer);
+
+  // ---- check_output.cpp
   bool check_output(const Stage& stage, std::size_t position, const Scope& scope, const Scope& outer);
   bool check_combine(const Stage& stage, const Output& output);
   bool check_operator(const Operator& op, const Output& output, const Type& value);
@@ -93,8 +97,6 @@ class Checker {
   bool check_companion(const Output& output, std::optional<ArrayId> array, bool wanted, const char* what);
   bool check_born(const Output& output, ArrayId array, const char* what, const Scope& outer);
   bool check_result_shape(const Output& output, ArrayId result, std::size_t leading);
-  void check_effects(const Stage& stage, const Scope& scope);
-  void define_outputs(const Stage& stage, Scope& outer);
 
   // ---- check_inside.cpp
   void check_inside(const Stage& stage, const Scope& scope, const Scope& outer);

@@ -30,16 +30,20 @@ bool is_small(const Affine& affine) {
 
 Affine Conditions::value(Expr expr) {
   if (const auto at = values_.find(expr.get()); at != values_.end()) return at->second;
-  std::optional<Affine> result;
-  try {
-    result = compute(expr);
-  } catch (const std::overflow_error&) {
-    result.reset();
-  }
-  if (!result || !is_small(*result)) result = Affine(var_of(expr));
-  if (result->as_var() == var_of(expr)) terms_.emplace(expr->number, expr);
-  values_.emplace(expr.get(), *result);
-  return *result;
+  // Operands come first, so that the depth of an expression is not the depth of a recursion.
+  visit(expr, [&](Expr node) {
+    if (!is_i64(node) || values_.contains(node.get())) return;
+    std::optional<Affine> result;
+    try {
+      result = compute(node);
+    } catch (const std::overflow_error&) {
+      result.reset();
+    }
+    if (!result || !is_small(*result)) result = Affine(var_of(node));
+    if (result->as_var() == var_of(node)) terms_.emplace(node->number, node);
+    values_.emplace(node.get(), *result);
+  });
+  return values_.at(expr.get());
 }
 
 Affine Conditions::define(Expr expr, Condition condition, bool exact) {
@@ -48,7 +52,6 @@ Affine Conditions::define(Expr expr, Condition condition, bool exact) {
 }
 
 std::optional<Affine> Conditions::compute(Expr expr) {
-  if (!is_i64(expr)) return std::nullopt;
   if (const auto* literal = as<Literal>(expr)) return Affine(literal->value.i);
   if (const auto* index = as<IndexRef>(expr)) return Affine(var_of(index->dim));
   if (const auto* size = as<SizeRef>(expr)) return Affine(var_of(size->symbol));

@@ -15,6 +15,7 @@ namespace twill {
 /// expression is paid once. Meant for one program.
 class Conditions {
  public:
+  /// Of an i64 expression.
   poly::Affine value(Expr expr);
 
   /// What holds if a condition is true (or false, for `truth` false), as far as conditions can say it: an
