@@ -107,8 +107,7 @@ class Builder {
   Code one_stage(const Pass& pass, const StageSchedule& schedule) {
     const Stage& stage = *schedule.stage;
     Code code;
-    const std::string where = to_string(stage.place);
-    code.push_back({Remark{stage.name + (where.empty() ? "" : "  (" + where + ")")}});
+    code.push_back({Remark{stage.name, to_string(stage.place)}});
     const Nested* nested = std::get_if<Nested>(&stage.body);
     if (nested && !nested->block->carries.empty()) {
       append(code, carried(schedule, *nested->block));

@@ -16,8 +16,8 @@ namespace twill::nest {
 struct Statement;
 using Code = std::vector<Statement>;
 
-/// A comment that says which part of the program the code below is.
-struct Remark { std::string text; };
+/// The code below belongs to this stage.
+struct Remark { std::string stage; std::string place; };
 
 /// An integer that does not change any more.
 struct Let { DimId name; Expr value; };
@@ -54,6 +54,9 @@ struct For {
 
 struct While { Expr condition; Code body; };
 struct If { Expr condition; Code then, otherwise; };
+
+/// Inside of `body` these extents are known to be positive, because the loops there would not run otherwise.
+struct Within { std::vector<Expr> positive; Code body; };
 
 /// Inside of `body`, `view`[k] stands for array[at[0], …, at[last] + k], 0 <= k < count <= capacity. If the
 /// array has at least `stream_above` bytes, the elements are collected and written past the caches.
@@ -95,7 +98,7 @@ struct Stop {};
 struct Require { Expr condition; std::string text; };
 
 struct Statement {
-  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Window, Swap, Copy, Born, SetSize, Growable,
+  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Within, Window, Swap, Copy, Born, SetSize, Growable,
                Push, Table, Lookup, Perform, Stop, Require>
       kind;
 };

@@ -5,11 +5,6 @@
 
 namespace twill {
 
-/// What a call of the emitted entry point can report: `code` is the entry's return value, from 1.
-struct CError {
-  std::string text;
-};
-
 /// One parameter of the emitted function, in order.
 struct CParameter {
   enum class Kind {
@@ -30,10 +25,11 @@ struct CSource {
   std::string header;        // declares the function; needs no other header of ours
   std::string function;      // its name
   std::vector<CParameter> parameters;
-  std::vector<CError> errors;  // errors[code - 1]
+  std::vector<std::string> errors;   // what the return value means: errors[code - 1]
+  std::vector<Effect> effects;       // by the number that the host is given
 };
 
-/// For `twill build` the prefix keeps several kernels in one program apart; names are derived from the program's.
+/// The function is called like the program.
 CSource print_c(const nest::Nest& nest);
 
 }  // namespace twill

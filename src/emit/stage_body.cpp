@@ -37,8 +37,27 @@ Expr StageNest::at_point(Expr e) {
       return found == fixed_.end() ? Expr{} : found->second;
     });
   }
+  if (!fixed_.empty()) e = fold_constants(e);
   if (interior_) e = assume_interior(t_, e, stage_.dims[levels_[point_level_].dim].id);
   return e;
+}
+
+/// Elements of constants at literal subscripts are literals.
+Expr StageNest::fold_constants(Expr e) {
+  const Program& program = t_.program();
+  return rewrite(t_.pool(), e, [&](Expr node) -> Expr {
+    const Read* read = as<Read>(node);
+    if (!read) return {};
+    const auto constant = std::find_if(program.constants.begin(), program.constants.end(), [&](const Constant& c) { return c.array == read->array; });
+    if (constant == program.constants.end()) return {};
+    std::int64_t position = 0;
+    for (std::size_t s = 0; s < read->rules.size(); ++s) {
+      const Literal *at = as<Literal>(node->args[s]), *extent = as<Literal>(program[read->array].shape[s]);
+      if (!at || !extent || at->value.i < 0 || at->value.i >= extent->value.i) return {};
+      position = position * extent->value.i + at->value.i;
+    }
+    return t_.pool().literal(constant->elements[static_cast<std::size_t>(position)]);
+  });
 }
 
 /// Where the target takes the value of this point.

@@ -68,7 +68,6 @@ void StageNest::find_roles() {
 void StageNest::find_folds(Role& role) {
   const std::vector<Combine>& combine = role.output->combine;
   const std::string& name = t_.program()[role.output->array].name;
-  std::optional<int> group_of_dim;
   std::vector<int> group(combine.size(), -1);
   for (std::size_t d = 0; d < combine.size(); ++d) {
     const Fold* fold = std::get_if<Fold>(&combine[d]);
@@ -112,8 +111,15 @@ Code StageNest::lower() {
 
 Code StageNest::loops_of(bool first_pass) {
   first_pass_ = first_pass;
-  Code code = from(0);
+  Within within;
+  for (const Dim& dim : stage_.dims) {
+    const Literal* lo = as<Literal>(dim.lo);
+    if (lo && lo->value.i >= 0 && dim.hi) within.positive.push_back(dim.hi);
+  }
+  within.body = from(0);
   first_pass_ = false;
+  Code code;
+  code.push_back({std::move(within)});
   return code;
 }
 

@@ -99,6 +99,7 @@ class StageNest {
   std::vector<Expr> place(const Role& role);
   Expr row_of(const Role& role);
   Expr at_point(Expr e);
+  Expr fold_constants(Expr e);
 
   // stage_merge.cpp: before and after the loops
   Code prologue();

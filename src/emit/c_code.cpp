@@ -1,0 +1,440 @@
+#include "emit/c_code.h"
+
+#include "emit/c_table.h"
+#include "program/index_use.h"
+
+#include <algorithm>
+
+namespace twill {
+
+using namespace nest;
+
+void CCode::line(const std::string& text) { w_->text += std::string(2 * static_cast<std::size_t>(w_->depth), ' ') + text + "\n"; }
+
+void CCode::lines(const std::vector<std::string>& list) {
+  for (const std::string& text : list) line(text);
+}
+
+void CCode::open(const std::string& text) {
+  line(text);
+  ++w_->depth;
+}
+
+void CCode::close(const std::string& text) {
+  --w_->depth;
+  line(text);
+}
+
+/// The statement that ends the current function with an error code.
+std::string CCode::leave(const std::string& code) const {
+  return w_->is_kernel ? "return twill_end(frame, " + code + ");" : "return " + code + ";";
+}
+
+int CCode::error_code(const std::string& text) {
+  auto found = std::find(c_.errors.begin(), c_.errors.end(), text);
+  if (found == c_.errors.end()) found = c_.errors.insert(c_.errors.end(), text);
+  return static_cast<int>(found - c_.errors.begin()) + 1;
+}
+
+CExpressions CCode::expressions() { return CExpressions(c_, positive_, stage_); }
+
+std::string CCode::value(Expr e) {
+  CExpressions print = expressions();
+  print.expect(e);
+  std::string text = print.text(e);
+  lines(print.take_lines());
+  note_checks(print);
+  return text;
+}
+
+// ---- functions -------------------------------------------------------------------------------------------
+
+std::string CCode::kernel(const CSource&, const std::string& signature, const std::map<ArrayId, std::pair<std::string, std::string>>& born) {
+  born_ = born;
+  Writer writer;
+  writer.is_kernel = true;
+  w_ = &writer;
+  code(nest_.body);
+  for (const auto& [array, names] : born_) {
+    for (std::size_t d = 0; d < program_[array].shape.size(); ++d) {
+      const std::string extent = value(program_[array].shape[d]);
+      line(names.second + "[" + std::to_string(d) + "] = " + c_.prelude.need("twill_extent") + "(" + extent + ");");
+    }
+  }
+  std::string text = signature + " {\n";
+  text += "  twill_frame frame_, *const frame = &frame_;\n  twill_begin(frame, host);\n";
+  text += "#ifdef _OPENMP\n  const int64_t " + c_.names.of(nest_.workers) + " = omp_get_max_threads();\n#else\n  const int64_t " + c_.names.of(nest_.workers) + " = 1;\n#endif\n  (void)" + c_.names.of(nest_.workers) + ";\n";
+  if (writer.uses_bad) text += "  int32_t bad = 0;\n";
+  text += writer.text;
+  text += writer.uses_bad ? "  return twill_end(frame, bad);\n}\n" : "  return twill_end(frame, 0);\n}\n";
+  w_ = nullptr;
+  return text;
+}
+
+void CCode::code(const Code& list) {
+  for (std::size_t s = 0; s < list.size();) {
+    if (std::holds_alternative<Put>(list[s].kind)) {
+      s = puts(list, s);
+      continue;
+    }
+    std::visit([this](const auto& statement) { of(statement); }, list[s].kind);
+    ++s;
+  }
+}
+
+/// Neighbouring stores share the names of what they have in common, as long as none reads what another wrote.
+std::size_t CCode::puts(const Code& list, std::size_t first) {
+  std::set<ArrayId> written;
+  const auto reads_written = [&](Expr root) {
+    bool found = false;
+    visit(root, [&](Expr node) {
+      if (const Read* read = as<Read>(node); read && written.contains(c_.names.memory(read->array))) found = true;
+    });
+    return found;
+  };
+  std::size_t end = first;
+  CExpressions print = expressions();
+  for (; end < list.size(); ++end) {
+    const Put* put = std::get_if<Put>(&list[end].kind);
+    if (!put || reads_written(put->value) || std::any_of(put->at.begin(), put->at.end(), reads_written)) break;
+    print.expect(put->value);
+    for (Expr at : put->at) print.expect(at);
+    written.insert(c_.names.memory(put->array));
+  }
+  for (std::size_t s = first; s < end; ++s) put(print, std::get<Put>(list[s].kind));
+  note_checks(print);
+  return end;
+}
+
+void CCode::put(CExpressions& print, const Put& s) {
+  std::string fine;
+  const std::string target = s.checked ? print.checked_element(s.array, s.at, fine) : print.element(s.array, s.at);
+  std::string text;
+  if (!s.op) {
+    text = target + " = " + print.text(s.value) + ";";
+  } else {
+    const Operator& op = *s.op;
+    const bool wide = op.type.is_scalar() && info(op.type.scalar()).bytes >= 4 && op.type.scalar() != Scalar::Bool;
+    const Expr call = op.prim ? Expr{} : program_.pool->invoke(op.function, op.type, {program_.pool->read(s.array, op.type, s.at), s.value});
+    if (wide && op.prim == Prim::Add) text = target + " += " + print.text(s.value) + ";";
+    else if (wide && op.prim == Prim::Mul) text = target + " *= " + print.text(s.value, 4) + ";";
+    else if (call && is_partial(call, program_.functions)) text = target + " = " + print.text(call) + ";";
+    else text = target + " = " + print.combine(op, {target}, print.print(s.value)) + ";";
+  }
+  lines(print.take_lines());
+  line(fine.empty() || fine == "true" ? text : "if (" + fine + ") " + text);
+}
+
+// ---- loops -----------------------------------------------------------------------------------------------
+
+std::string CCode::loop_head(const For& s, bool) {
+  const std::string& i = c_.names.of(s.index);
+  const std::string lo = value(s.lo);
+  CExpressions print = expressions();
+  print.expect(s.hi);
+  const std::string hi = print.text(s.hi, 11);
+  lines(print.take_lines());
+  note_checks(print);
+  if (s.down) return "for (int64_t " + i + " = " + hi + " - 1; " + i + " >= " + lo + "; --" + i + ") {";
+  const std::string step = s.step == 1 ? "++" + i : i + " += " + std::to_string(s.step);
+  return "for (int64_t " + i + " = " + lo + "; " + i + " < " + hi + "; " + step + ") {";
+}
+
+std::string CCode::reduction_name(const Operator& op) {
+  const bool floats = op.type.is_float();
+  const std::string suffix = "_" + std::string(info(op.type.scalar()).name);
+  switch (*op.prim) {
+    case Prim::Add: return "+";
+    case Prim::Mul: return "*";
+    case Prim::Min: return floats ? c_.prelude.need("twill_reduce_fmin" + suffix) : "min";
+    case Prim::Max: return floats ? c_.prelude.need("twill_reduce_fmax" + suffix) : "max";
+    case Prim::And: return "&&";
+    case Prim::Or: return "||";
+    case Prim::BitAnd: return "&";
+    case Prim::BitOr: return "|";
+    default: return "^";
+  }
+}
+
+void CCode::of(const For& s) {
+  if (s.by == By::Core) return shared_loop(s);
+  serial_loop(s);
+}
+
+void CCode::serial_loop(const For& s) {
+  const std::string head = loop_head(s);
+  Writer inner;
+  inner.depth = w_->depth + 1;
+  inner.is_kernel = w_->is_kernel;
+  Writer* outer = std::exchange(w_, &inner);
+  code(s.body);
+  w_ = outer;
+  w_->uses_bad |= inner.uses_bad;
+  if (s.by == By::Simd) {
+    std::string pragma = "#pragma omp simd";
+    for (const Reduction& r : s.reductions) pragma += " reduction(" + reduction_name(r.op) + " : " + c_.names.of(r.variable) + ")";
+    if (inner.uses_bad) pragma += " reduction(max : bad)";
+    w_->text += pragma + "\n";
+  }
+  open(head);
+  w_->text += inner.text;
+  close();
+}
+
+/// Its body becomes a function of what it uses.
+void CCode::shared_loop(const For& s) {
+  std::vector<const For*> together{&s};
+  while (together.back()->body.size() == 1) {
+    const For* next = std::get_if<For>(&together.back()->body.front().kind);
+    if (!next || next->by != By::Core || next->down) break;
+    if (std::any_of(together.begin(), together.end(), [&](const For* f) { return mentions(next->lo, f->index) || mentions(next->hi, f->index); })) break;
+    together.push_back(next);
+  }
+  const Code& body = together.back()->body;
+  const Uses uses = uses_of(nest_, body);
+
+  std::string parameters = "twill_frame *frame", arguments = "frame";
+  const auto pass = [&](const std::string& declaration, const std::string& argument) {
+    parameters += ", " + declaration;
+    arguments += ", " + argument;
+  };
+  const auto is_constant = [&](ArrayId array) {
+    return std::any_of(program_.constants.begin(), program_.constants.end(), [&](const Constant& c) { return c.array == array; });
+  };
+  for (ArrayId array : uses.arrays) {
+    if (is_constant(array)) continue;
+    const std::string type = c_.names.type(program_[array].type), &name = c_.names.of(array);
+    const std::string qualifier = uses.written.contains(array) ? "" : "const ";
+    const bool pointer = program_[array].rank() > 0 || c_.pointers.contains(array);
+    pass(qualifier + type + (pointer ? " *restrict " : " ") + name, name);
+  }
+  for (DimId dim : uses.dims) pass("int64_t " + c_.names.of(dim), c_.names.of(dim));
+  for (SymbolId symbol : uses.symbols) pass("int64_t " + c_.names.of(symbol), c_.names.of(symbol));
+
+  const std::string function = c_.names.fresh(stage_ + "_part");
+  Writer inner;
+  Writer* outer = std::exchange(w_, &inner);
+  code(body);
+  w_ = outer;
+  parts_ += "static __attribute__((noinline)) int32_t " + function + "(" + parameters + ") {\n  (void)frame;\n";
+  if (inner.uses_bad) parts_ += "  int32_t bad = 0;\n";
+  parts_ += inner.text + (inner.uses_bad ? "  return bad;\n}\n\n" : "  return 0;\n}\n\n");
+
+  w_->uses_bad = true;
+  const std::string condition = s.enough ? " if (" + value(s.enough) + ")" : "";
+  std::vector<std::string> heads;
+  for (const For* f : together) heads.push_back(loop_head(*f));
+  const std::string collapse = together.size() > 1 ? " collapse(" + std::to_string(together.size()) + ")" : "";
+  if (uses.streams) {
+    w_->text += "#pragma omp parallel" + condition + " reduction(max : bad)\n";
+    open("{");
+    w_->text += "#pragma omp for schedule(static)" + collapse + " nowait\n";
+  } else {
+    w_->text += "#pragma omp parallel for schedule(static)" + collapse + condition + " reduction(max : bad)\n";
+  }
+  for (const std::string& head : heads) open(head);
+  const std::string done = c_.names.fresh("code");
+  line("const int32_t " + done + " = " + function + "(" + arguments + ");");
+  line("bad = " + done + " > bad ? " + done + " : bad;");
+  for (std::size_t f = 0; f < heads.size(); ++f) close();
+  if (uses.streams) {
+    line("twill_fence();");
+    close();
+  }
+}
+
+void CCode::of(const While& s) {
+  open("while (true) {");
+  const std::string condition = value(s.condition);
+  line("if (!(" + condition + ")) break;");
+  code(s.body);
+  close();
+}
+
+void CCode::of(const If& s) {
+  const std::string condition = value(s.condition);
+  open("if (" + condition + ") {");
+  code(s.then);
+  if (!s.otherwise.empty()) {
+    --w_->depth;
+    open("} else {");
+    code(s.otherwise);
+  }
+  close();
+}
+
+void CCode::of(const Within& s) {
+  std::vector<const Node*> added;
+  for (Expr e : s.positive) {
+    if (positive_.insert(e.get()).second) added.push_back(e.get());
+  }
+  code(s.body);
+  for (const Node* node : added) positive_.erase(node);
+}
+
+void CCode::of(const Window& s) {
+  const std::string type = c_.names.type(program_[s.view].type);
+  const std::string &view = c_.names.of(s.view), store = c_.names.fresh(view + "_store"), past = c_.names.fresh(view + "_past");
+  open("{");
+  CExpressions print = expressions();
+  const std::string place = "&" + print.element(s.array, s.at);
+  const std::string count = print.number_of_elements(s.array);
+  lines(print.take_lines());
+  line("const bool " + past + " = (" + count + ") * (int64_t)sizeof(" + type + ") >= " + std::to_string(s.stream_above) + ";");
+  line(type + " " + store + "[" + std::to_string(s.capacity) + "] __attribute__((aligned(64)));");
+  line(type + " *restrict " + view + " = " + past + " ? " + store + " : " + place + ";");
+  code(s.body);
+  line("if (" + past + ") " + c_.prelude.need("twill_stream") + "(" + place + ", " + store + ", (size_t)(" + value(s.count) + ") * sizeof(" + type + "));");
+  close();
+}
+
+// ---- the rest ----------------------------------------------------------------------------------------------
+
+void CCode::of(const Remark& s) {
+  stage_ = s.stage;
+  line("// " + s.stage + (s.place.empty() ? "" : "  (" + s.place + ")"));
+}
+
+void CCode::of(const Let& s) { line("const int64_t " + c_.names.of(s.name) + " = " + value(s.value) + ";"); }
+
+void CCode::of(const Local& s) {
+  const Array& array = program_[s.array];
+  const std::string head = c_.names.type(array.type) + " " + c_.names.of(s.array);
+  if (array.rank() > 0) {
+    CExpressions print = expressions();
+    return line(head + "[" + print.number_of_elements(s.array) + "];");
+  }
+  line(s.init ? head + " = " + value(s.init) + ";" : head + ";");
+}
+
+void CCode::of(const Allocate& s) {
+  const std::string type = c_.names.type(program_[s.array].type), &name = c_.names.of(s.array);
+  CExpressions print = expressions();
+  const std::string count = print.number_of_elements(s.array);
+  lines(print.take_lines());
+  const std::string call = s.keep ? c_.prelude.need("twill_keep") + "(" : std::string("twill_allocate(frame, ");
+  line(type + " *" + name + " = " + call + "sizeof(" + type + "), " + count + ");");
+  if (s.keep) line("*" + born_.at(s.array).first + " = " + name + ";");
+  line("if (!" + name + ") " + leave(std::to_string(error_code("there is not enough memory"))));
+}
+
+void CCode::of(const Free& s) {
+  if (program_[s.array].rank() > 0) return line("twill_free(frame, " + c_.names.of(s.array) + ");");
+  line("twill_free(frame, " + c_.names.of(s.array) + ".slots);");  // a table
+}
+
+void CCode::of(const Put& s) {
+  CExpressions print = expressions();
+  print.expect(s.value);
+  put(print, s);
+  note_checks(print);
+}
+
+void CCode::of(const Swap& s) {
+  const std::string type = c_.names.type(program_[s.a].type), &a = c_.names.of(s.a), &b = c_.names.of(s.b);
+  const std::string held = c_.names.fresh("held");
+  line(type + " *" + held + " = " + a + ";");
+  line(a + " = " + b + ";");
+  line(b + " = " + held + ";");
+}
+
+void CCode::of(const Copy& s) {
+  if (program_[s.to].rank() == 0) {
+    CExpressions print = expressions();
+    return line(print.element(s.to, {}) + " = " + print.element(s.from, {}) + ";");
+  }
+  CExpressions print = expressions();
+  const std::string count = print.number_of_elements(s.to);
+  lines(print.take_lines());
+  const std::string type = c_.names.type(program_[s.to].type);
+  line("memcpy(" + c_.names.of(s.to) + ", " + c_.names.of(s.from) + ", (size_t)(" + count + ") * sizeof(" + type + "));");
+}
+
+void CCode::of(const Born& s) { line("int64_t " + c_.names.of(s.symbol) + " = 0;"); }
+
+void CCode::of(const SetSize& s) { line(c_.names.of(s.symbol) + " = " + value(s.value) + ";"); }
+
+void CCode::of(const Growable& s) {
+  const std::string &name = c_.names.of(s.array);
+  line(c_.names.type(program_[s.array].type) + " *" + name + " = NULL;");
+  line("int64_t " + name + "_room = 0, " + c_.names.of(s.length) + " = 0;");
+}
+
+void CCode::of(const Push& s) {
+  const std::string &name = c_.names.of(s.array), &length = c_.names.of(s.length);
+  const std::string text = value(s.value);
+  open("if (" + length + " == " + name + "_room) {");
+  line(name + " = " + c_.prelude.need("twill_grow") + "(frame, " + name + ", &" + name + "_room, sizeof(" + c_.names.type(program_[s.array].type) + "));");
+  line("if (!" + name + ") " + leave(std::to_string(error_code("there is not enough memory"))));
+  close();
+  line(name + "[" + length + "++] = " + text + ";");
+}
+
+void CCode::of(const Table& s) {
+  c_.prelude.need("twill_table");
+  line("twill_table " + c_.names.of(s.table) + " = {NULL, 0};");
+}
+
+void CCode::of(const Lookup& s) {
+  c_.prelude.need("twill_grow");
+  const Type& key = program_[s.keys].type;
+  const std::string function = c_.names.fresh(c_.names.of(s.table) + "_find");
+  parts_ += table_lookup(function, key, c_);
+  const std::string &keys = c_.names.of(s.keys), &number = c_.names.of(s.number);
+  const std::string text = value(s.key);
+  line(number + " = " + function + "(frame, &" + c_.names.of(s.table) + ", &" + keys + ", &" + keys + "_room, &" + c_.names.of(s.count) + ", " + text + ");");
+  line("if (" + number + " < 0) " + leave(std::to_string(error_code("there is not enough memory"))));
+}
+
+namespace {
+
+/// The numbers in a value, in order: C text, type and printf format.
+void leaves(const std::string& text, const Type& type, std::vector<std::pair<std::string, Scalar>>& list) {
+  if (type.is_scalar()) return list.push_back({text, type.scalar()});
+  for (const Field& field : type.record().fields) leaves(text + "." + c_field(field.name), field.type, list);
+}
+
+}  // namespace
+
+void CCode::of(const Perform& s) {
+  const int number = static_cast<int>(c_.effects.size());
+  c_.effects.push_back(s.effect);
+  open("{");
+  std::string format, printed, numbers;
+  int count = 0;
+  for (const auto& argument : s.effect.arguments) {
+    if (!format.empty()) format += " ";
+    if (const std::string* text = std::get_if<std::string>(&argument)) {
+      for (char c : *text) format += c == '%' ? "%%" : c == '"' || c == '\\' ? std::string("\\") + c : c == '\n' ? "\\n" : std::string(1, c);
+      continue;
+    }
+    const Expr e = std::get<Expr>(argument);
+    const std::string name = c_.names.fresh("shown");
+    line("const " + c_.names.type(e->type) + " " + name + " = " + value(e) + ";");
+    std::vector<std::pair<std::string, Scalar>> list;
+    leaves(name, e->type, list);
+    for (std::size_t l = 0; l < list.size(); ++l) {
+      auto& [text, scalar] = list[l];
+      if (is_storage_only(scalar)) text = c_.prelude.need(scalar == Scalar::F16 ? "twill_from_f16" : "twill_from_bf16") + "(" + text + ")";
+      const char* field = is_float(scalar) ? "f" : is_unsigned(scalar) ? "u" : "i";
+      numbers += (count++ == 0 ? "{" : ", {") + std::to_string(static_cast<int>(scalar)) + ", {." + field + " = " + text + "}}";
+      format += (l == 0 ? "" : " ") + std::string(is_float(scalar) ? "%.9g" : is_unsigned(scalar) ? "%llu" : "%lld");
+      printed += ", " + std::string(is_float(scalar) ? "(double)" : is_unsigned(scalar) ? "(unsigned long long)" : "(long long)") + text;
+    }
+  }
+  line("const twill_number numbers[] = {" + (count == 0 ? std::string("{0, {.i = 0}}") : numbers) + "};");
+  line("if (!" + c_.prelude.need("twill_perform") + "(frame, " + std::to_string(number) + ", " + std::to_string(count) + ", numbers)) printf(\"" + format + "\\n\"" + printed + ");");
+  close();
+}
+
+void CCode::of(const Stop&) {
+  if (w_->uses_bad) line("if (bad) " + leave("bad"));
+}
+
+void CCode::of(const Require& s) {
+  const std::string condition = value(s.condition);
+  w_->uses_bad = true;
+  line("bad = " + c_.prelude.need("twill_note") + "(bad, " + condition + ", " + std::to_string(error_code(s.text)) + ");");
+}
+
+}  // namespace twill

@@ -1,0 +1,459 @@
+#include "emit/c_expr.h"
+
+#include "base/error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace twill {
+
+std::string in_parentheses(const CText& text, int binds) { return text.binds >= binds ? text.text : "(" + text.text + ")"; }
+
+std::set<DimId> data_dims(const Program& program) {
+  std::set<DimId> found;
+  const auto is_data = [&](Expr bound) {
+    bool data = false;
+    visit(bound, [&](Expr node) {
+      const IndexRef* index = as<IndexRef>(node);
+      if (as<Read>(node) || (index && found.contains(index->dim))) data = true;
+    });
+    return data;
+  };
+  for_each_stage(program.stages, [&](const Stage& stage) {
+    for (const Dim& dim : stage.dims) {
+      if ((dim.lo && is_data(dim.lo)) || !dim.hi || is_data(dim.hi)) found.insert(dim.id);
+    }
+  });
+  return found;
+}
+
+// ---- what is used several times ------------------------------------------------------------------------
+
+void CExpressions::expect(Expr root) {
+  if (!root) return;
+  ++uses_[root.get()];
+  if (uses_[root.get()] > 1) return;
+  visit(root, [&](Expr node) {
+    if (uses_[node.get()] > 0 && node != root) return;
+    for (Expr arg : node->args) ++uses_[arg.get()];
+  });
+}
+
+bool CExpressions::worth_a_name(Expr e) const {
+  const auto found = uses_.find(e.get());
+  if (found == uses_.end() || found->second < 2) return false;
+  if (as<Literal>(e) || as<IndexRef>(e) || as<SizeRef>(e) || as<ArgRef>(e) || as<GetField>(e)) return false;
+  if (const Read* read = as<Read>(e)) return !read->rules.empty();
+  if (e->type.is(Scalar::I64) && as<Apply>(e) && !reads_data(e)) return false;  // index arithmetic
+  return true;
+}
+
+std::string CExpressions::name_for(const std::string& text, const std::string& type, const char* wish) {
+  const std::string name = context_.names.fresh(wish);
+  lines_.push_back("const " + type + " " + name + " = " + text + ";");
+  return name;
+}
+
+std::vector<std::string> CExpressions::take_lines() { return std::exchange(lines_, {}); }
+
+void CExpressions::check(const std::string& condition, const std::string& message) {
+  has_checks_ = true;
+  auto found = std::find(context_.errors.begin(), context_.errors.end(), message);
+  if (found == context_.errors.end()) found = context_.errors.insert(context_.errors.end(), message);
+  const auto code = found - context_.errors.begin() + 1;
+  lines_.push_back("bad = " + context_.prelude.need("twill_note") + "(bad, " + condition + ", " + std::to_string(code) + ");");
+}
+
+// ---- printing ------------------------------------------------------------------------------------------
+
+std::string CExpressions::text(Expr e, int binds) { return in_parentheses(print(e), binds); }
+
+CText CExpressions::print(Expr e) {
+  for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    if (const auto found = scope->find(e.get()); found != scope->end()) return {found->second};
+  }
+  CText text = print_node(e);
+  if (!worth_a_name(e)) return text;
+  const std::string name = name_for(text.text, context_.names.type(e->type), "t");
+  scopes_.back()[e.get()] = name;
+  return {name};
+}
+
+std::string CExpressions::literal(const Number& value) {
+  const Scalar type = value.type;
+  if (type == Scalar::Bool) return value.i != 0 ? "true" : "false";
+  if (type == Scalar::F16) return std::to_string(to_half_bits(static_cast<float>(value.f))) + "u";
+  if (type == Scalar::BF16) return std::to_string(to_bfloat_bits(static_cast<float>(value.f))) + "u";
+  if (is_float(type)) {
+    if (std::isnan(value.f)) return type == Scalar::F32 ? "NAN" : "(double)NAN";
+    if (std::isinf(value.f)) return value.f > 0 ? "INFINITY" : "-INFINITY";
+    char buffer[64];
+    const auto end = type == Scalar::F32 ? std::to_chars(buffer, buffer + 64, static_cast<float>(value.f)).ptr : std::to_chars(buffer, buffer + 64, value.f).ptr;
+    std::string text(buffer, end);
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return type == Scalar::F32 ? text + "f" : text;
+  }
+  if (is_unsigned(type)) {
+    if (type == Scalar::U64) return "UINT64_C(" + std::to_string(value.u) + ")";
+    return std::to_string(value.u) + (type == Scalar::U32 ? "u" : "");
+  }
+  if (value.i == std::numeric_limits<std::int64_t>::min()) return "INT64_MIN";
+  if (value.i == std::numeric_limits<std::int32_t>::min()) return type == Scalar::I64 ? "INT64_C(-2147483648)" : "INT32_MIN";
+  const bool is_long = value.i > std::numeric_limits<std::int32_t>::max() || value.i < std::numeric_limits<std::int32_t>::min();
+  return is_long ? "INT64_C(" + std::to_string(value.i) + ")" : std::to_string(value.i);
+}
+
+CText CExpressions::print_node(Expr e) {
+  if (const Literal* l = as<Literal>(e)) {
+    std::string text = literal(l->value);
+    const int binds = text.front() == '-' ? 14 : 16;
+    return {std::move(text), binds};
+  }
+  if (const IndexRef* index = as<IndexRef>(e)) return {context_.names.of(index->dim)};
+  if (const SizeRef* size = as<SizeRef>(e)) return {context_.names.of(size->symbol)};
+  if (const ArgRef* arg = as<ArgRef>(e)) return {"arg" + std::to_string(arg->position)};
+  if (as<Read>(e)) return print_read(e);
+  if (as<Apply>(e)) return print_apply(e);
+  if (as<Select>(e)) return print_lazy(e->args[0], e->args[1], e->args[2], e->type);
+  if (as<Cast>(e)) return print_cast(e);
+  if (const GetField* field = as<GetField>(e)) {
+    return {text(e->args[0], 16) + "." + c_field(e->args[0]->type.record().fields[field->field].name)};
+  }
+  if (as<Make>(e)) {
+    std::string list;
+    for (Expr arg : e->args) list += (list.empty() ? "" : ", ") + text(arg);
+    return {"(" + context_.names.type(e->type) + "){" + list + "}"};
+  }
+  const Invoke& invoke = *as<Invoke>(e);
+  const Function& function = program_[invoke.function];
+  if (is_partial(e, program_.functions)) {
+    // Its checks belong here.
+    const Expr body = rewrite(*program_.pool, function.body, [&](Expr node) {
+      const ArgRef* arg = as<ArgRef>(node);
+      return arg ? e->args[arg->position] : Expr{};
+    });
+    return print(body);
+  }
+  std::string list;
+  for (Expr arg : e->args) list += (list.empty() ? "" : ", ") + text(arg);
+  return {context_.names.of(invoke.function) + "(" + list + ")"};
+}
+
+/// Nodes with a name that are evaluated whenever `e` is.
+std::set<const Node*> CExpressions::surely_needed(Expr root) {
+  std::map<const Node*, std::set<const Node*>> needed;
+  visit(root, [&](Expr e) {
+    std::set<const Node*>& mine = needed[e.get()];
+    const Apply* apply = as<Apply>(e);
+    const bool lazy = as<Select>(e) || (apply && (apply->prim == Prim::And || apply->prim == Prim::Or));
+    if (worth_a_name(e)) mine.insert(e.get());
+    for (std::size_t a = 0; a < e->args.size(); ++a) {
+      if (lazy && a > 0) break;
+      const auto& theirs = needed[e->args[a].get()];
+      mine.insert(theirs.begin(), theirs.end());
+    }
+    if (as<Select>(e)) {
+      const auto& then = needed[e->args[1].get()];
+      const auto& otherwise = needed[e->args[2].get()];
+      std::set_intersection(then.begin(), then.end(), otherwise.begin(), otherwise.end(), std::inserter(mine, mine.end()));
+    }
+  });
+  return needed[root.get()];
+}
+
+CText CExpressions::print_lazy(Expr condition, Expr then, Expr otherwise, const Type& type) {
+  const CText test = print(condition);
+  // What both branches need is computed before them, once.
+  const std::set<const Node*> left = surely_needed(then), right = surely_needed(otherwise);
+  std::vector<const Node*> both;
+  std::set_intersection(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(both));
+  std::sort(both.begin(), both.end(), [](const Node* a, const Node* b) { return a->number < b->number; });
+  for (const Node* node : both) print(Expr(node));
+
+  std::vector<std::string> before = take_lines();
+  const auto branch = [&](Expr e, std::vector<std::string>& lines) {
+    scopes_.emplace_back();
+    CText text = print(e);
+    scopes_.pop_back();
+    lines = take_lines();
+    return text;
+  };
+  std::vector<std::string> then_lines, otherwise_lines;
+  const CText a = branch(then, then_lines), b = branch(otherwise, otherwise_lines);
+  lines_ = std::move(before);
+  if (then_lines.empty() && otherwise_lines.empty()) {
+    return {in_parentheses(test, 4) + " ? " + in_parentheses(a, 3) + " : " + in_parentheses(b, 3), 3};
+  }
+  const std::string name = context_.names.fresh("t");
+  lines_.push_back(context_.names.type(type) + " " + name + ";");
+  lines_.push_back("if (" + test.text + ") {");
+  for (std::string& line : then_lines) lines_.push_back("  " + std::move(line));
+  lines_.push_back("  " + name + " = " + a.text + ";");
+  lines_.push_back("} else {");
+  for (std::string& line : otherwise_lines) lines_.push_back("  " + std::move(line));
+  lines_.push_back("  " + name + " = " + b.text + ";");
+  lines_.push_back("}");
+  return {name};
+}
+
+CText CExpressions::print_cast(Expr e) {
+  const Expr from = e->args[0];
+  const Scalar to = e->type.scalar(), source = from->type.scalar();
+  CText value = print(from);
+  // Half floats are only stored: everything else sees an f32.
+  if (source == Scalar::F16) value = {context_.prelude.need("twill_from_f16") + "(" + value.text + ")"};
+  if (source == Scalar::BF16) value = {context_.prelude.need("twill_from_bf16") + "(" + value.text + ")"};
+  const bool from_float = is_float(source);
+  if (to == Scalar::F16 || to == Scalar::BF16) {
+    // A double is rounded once: half floats of doubles go through f32 as everywhere else.
+    const std::string single = source == Scalar::F32 || is_storage_only(source) ? value.text : "(float)" + in_parentheses(value, 14);
+    return {context_.prelude.need(to == Scalar::F16 ? "twill_to_f16" : "twill_to_bf16") + "(" + single + ")"};
+  }
+  if (to == Scalar::Bool) return {in_parentheses(value, 10) + " != 0", 9};
+  if (is_integer(to) && from_float) return {context_.prelude.need("twill_to_" + std::string(info(to).name)) + "(" + value.text + ")"};
+  return {"(" + context_.names.type(e->type) + ")" + in_parentheses(value, 14), 14};
+}
+
+// ---- operations ------------------------------------------------------------------------------------------
+
+CText CExpressions::infix(const char* op, int binds, const CText& a, const CText& b, const Type& type) {
+  std::string text = in_parentheses(a, binds) + " " + op + " " + in_parentheses(b, binds + 1);
+  // C computes narrow integers as int: wrap around here.
+  const bool narrow = type.is_integer() && info(type.scalar()).bytes < 4;
+  if (narrow) return {"(" + std::string(info(type.scalar()).c_name) + ")(" + text + ")", 14};
+  return {std::move(text), binds};
+}
+
+CText CExpressions::apply(Prim prim, const Type& type, std::vector<CText> operands) {
+  const Scalar scalar = type.scalar();
+  const std::string suffix = "_" + std::string(info(scalar).name);
+  const CText& a = operands[0];
+  const auto call = [&](const std::string& name) {
+    std::string list;
+    for (const CText& operand : operands) list += (list.empty() ? "" : ", ") + operand.text;
+    return CText{name + "(" + list + ")"};
+  };
+  const auto helper = [&](const std::string& family) { return call(context_.prelude.need(family + suffix)); };
+  switch (prim) {
+    case Prim::Neg: {
+      std::string text = "-" + in_parentheses(a, 15);
+      if (type.is_integer() && info(scalar).bytes < 4) return {"(" + std::string(info(scalar).c_name) + ")(" + text + ")", 14};
+      return {std::move(text), 14};
+    }
+    case Prim::Add: return infix("+", 12, a, operands[1], type);
+    case Prim::Sub: return infix("-", 12, a, operands[1], type);
+    case Prim::Mul:
+      // The product of two u16 is computed as a signed int in C, and may overflow.
+      if (scalar == Scalar::U16) return {"(uint16_t)((uint32_t)" + in_parentheses(a, 14) + " * " + in_parentheses(operands[1], 14) + ")", 14};
+      return infix("*", 13, a, operands[1], type);
+    case Prim::Div:
+      if (is_float(scalar)) return infix("/", 13, a, operands[1], type);
+      return helper(is_signed(scalar) ? "twill_floor_div" : "twill_divide");
+    case Prim::Mod:
+      if (is_float(scalar)) return helper("twill_fmod");
+      return helper(is_signed(scalar) ? "twill_floor_mod" : "twill_modulo");
+    case Prim::Min: return helper(is_float(scalar) ? "twill_fmin" : "twill_min");
+    case Prim::Max: return helper(is_float(scalar) ? "twill_fmax" : "twill_max");
+    case Prim::Abs:
+      if (is_float(scalar)) return call(scalar == Scalar::F32 ? "fabsf" : "fabs");
+      return is_signed(scalar) ? helper("twill_abs") : a;
+    case Prim::Pow:
+      if (is_float(scalar)) return call(scalar == Scalar::F32 ? "powf" : "pow");
+      return helper(is_signed(scalar) ? "twill_ipow" : "twill_upow");
+    case Prim::Eq: return infix("==", 9, a, operands[1], Scalar::Bool);
+    case Prim::Ne: return infix("!=", 9, a, operands[1], Scalar::Bool);
+    case Prim::Lt: return infix("<", 10, a, operands[1], Scalar::Bool);
+    case Prim::Le: return infix("<=", 10, a, operands[1], Scalar::Bool);
+    case Prim::Gt: return infix(">", 10, a, operands[1], Scalar::Bool);
+    case Prim::Ge: return infix(">=", 10, a, operands[1], Scalar::Bool);
+    case Prim::Not: return {"!" + in_parentheses(a, 15), 14};
+    case Prim::And: return {in_parentheses(a, 5) + " && " + in_parentheses(operands[1], 6), 5};
+    case Prim::Or: return {in_parentheses(a, 5) + " || " + in_parentheses(operands[1], 5), 4};
+    case Prim::BitAnd: return infix("&", 8, a, operands[1], type);
+    case Prim::BitOr: return infix("|", 6, a, operands[1], type);
+    case Prim::Xor: return infix("^", 7, a, operands[1], type);
+    case Prim::Shl: return helper("twill_shl");
+    case Prim::Shr: return helper("twill_shr");
+    case Prim::BitNot: return {"(" + std::string(info(scalar).c_name) + ")~" + in_parentheses(a, 14), 14};
+    case Prim::IsNan: return {"isnan(" + a.text + ") != 0", 9};
+    case Prim::IsInf: return {"isinf(" + a.text + ") != 0", 9};
+    default: break;
+  }
+  return call(std::string(info(prim).c_name) + (scalar == Scalar::F32 ? "f" : ""));
+}
+
+CText CExpressions::print_apply(Expr e) {
+  const Prim prim = as<Apply>(e)->prim;
+  const Type& type = e->args[0]->type;
+  if (prim == Prim::And || prim == Prim::Or) {
+    const CText first = print(e->args[0]);
+    std::vector<std::string> before = take_lines();
+    scopes_.emplace_back();
+    const CText second = print(e->args[1]);
+    scopes_.pop_back();
+    std::vector<std::string> inside = take_lines();
+    lines_ = std::move(before);
+    if (inside.empty()) return apply(prim, type, {first, second});
+    const std::string name = context_.names.fresh("t");
+    lines_.push_back("bool " + name + " = " + first.text + ";");
+    lines_.push_back(std::string("if (") + (prim == Prim::And ? "" : "!") + name + ") {");
+    for (std::string& line : inside) lines_.push_back("  " + std::move(line));
+    lines_.push_back("  " + name + " = " + second.text + ";");
+    lines_.push_back("}");
+    return {name};
+  }
+  std::vector<CText> operands;
+  for (Expr arg : e->args) operands.push_back(print(arg));
+  if ((prim == Prim::Div || prim == Prim::Mod) && type.is_integer()) {
+    const Literal* divisor = as<Literal>(e->args[1]);
+    if (!divisor || divisor->value.i == 0) {
+      const std::string name = operands[1].binds == 16 ? operands[1].text : name_for(operands[1].text, context_.names.type(type), "divisor");
+      operands[1] = {name};
+      check(name + " != 0", "stage '" + stage_ + "' divides an integer by zero");
+    }
+  }
+  return apply(prim, type, std::move(operands));
+}
+
+std::string CExpressions::combine(const Operator& op, const CText& a, const CText& b) {
+  if (op.prim) return apply(*op.prim, op.type, {a, b}).text;
+  return context_.names.of(op.function) + "(" + a.text + ", " + b.text + ")";
+}
+
+// ---- elements ----------------------------------------------------------------------------------------------
+
+bool CExpressions::is_data(Expr subscript) const {
+  bool data = false;
+  visit(subscript, [&](Expr node) {
+    const IndexRef* index = as<IndexRef>(node);
+    if (as<Read>(node) || (index && context_.data_dims.contains(index->dim))) data = true;
+  });
+  return data;
+}
+
+std::string CExpressions::linear(ArrayId array, std::span<const std::string> subscripts) {
+  const Array& a = program_[array];
+  std::string index = subscripts[0];
+  for (std::size_t s = 1; s < subscripts.size(); ++s) {
+    const std::string left = s == 1 && index.find(' ') == std::string::npos ? index : "(" + index + ")";
+    index = left + " * " + text(a.shape[s], 14) + " + " + subscripts[s];
+  }
+  return index;
+}
+
+std::string CExpressions::element(ArrayId array, std::span<const Expr> at) {
+  const std::string& name = context_.names.of(array);
+  if (at.empty()) return context_.pointers.contains(context_.names.memory(array)) ? "(*" + name + ")" : name;
+  std::vector<std::string> subscripts;
+  for (Expr e : at) subscripts.push_back(text(e, 12));
+  return name + "[" + linear(array, subscripts) + "]";
+}
+
+std::string CExpressions::checked_element(ArrayId array, std::span<const Expr> at, std::string& fine) {
+  const Array& a = program_[array];
+  std::vector<std::string> subscripts, conditions;
+  for (std::size_t s = 0; s < at.size(); ++s) {
+    std::string subscript = text(at[s], 12);
+    if (is_data(at[s])) {
+      if (!as<IndexRef>(at[s])) subscript = name_for(text(at[s]), "int64_t", "at");
+      conditions.push_back("(uint64_t)" + subscript + " < (uint64_t)" + text(a.shape[s], 14));
+    }
+    subscripts.push_back(std::move(subscript));
+  }
+  fine = conditions.empty() ? "true" : "";
+  for (const std::string& condition : conditions) fine += (fine.empty() ? "" : " && ") + condition;
+  if (!conditions.empty()) {
+    fine = name_for(fine, "bool", "fine");
+    check(fine, "stage '" + stage_ + "' uses an index outside of '" + a.name + "'");
+  }
+  return context_.names.of(array) + "[" + linear(array, subscripts) + "]";
+}
+
+/// A subscript moved to the inside by its rule. Extents of zero have no inside.
+std::string CExpressions::boundary(Boundary rule, Expr subscript, Expr extent) {
+  const std::string n = text(extent), i = text(subscript);
+  switch (rule) {
+    case Boundary::Clamp: return context_.prelude.need("twill_clamp") + "(" + i + ", " + n + ")";
+    case Boundary::Mirror: return context_.prelude.need("twill_mirror") + "(" + i + ", " + n + ")";
+    case Boundary::Wrap: return context_.prelude.need("twill_floor_mod_i64") + "(" + i + ", " + n + ")";
+    default: return i;
+  }
+}
+
+CText CExpressions::print_read(Expr e) {
+  const Read& read = *as<Read>(e);
+  const Array& array = program_[read.array];
+  const std::size_t rank = read.rules.size();
+  if (rank == 0) return {element(read.array, {})};
+  std::vector<std::string> subscripts, inside, exists;
+  for (std::size_t s = 0; s < rank; ++s) {
+    const Expr at = e->args[s], extent = array.shape[s];
+    switch (read.rules[s]) {
+      case Boundary::Inside:
+        if (!is_data(at)) {
+          subscripts.push_back(text(at, 12));
+          break;
+        }
+        subscripts.push_back(as<IndexRef>(at) ? text(at) : name_for(text(at), "int64_t", "at"));
+        inside.push_back("(uint64_t)" + subscripts.back() + " < (uint64_t)" + text(extent, 14));
+        break;
+      case Boundary::Constant:
+        subscripts.push_back(as<IndexRef>(at) ? text(at) : name_for(text(at), "int64_t", "at"));
+        exists.push_back("(uint64_t)" + subscripts.back() + " < (uint64_t)" + text(extent, 14));
+        break;
+      default:
+        subscripts.push_back(boundary(read.rules[s], at, extent));
+        if (!positive_.contains(extent.get()) && !(as<Literal>(extent) && as<Literal>(extent)->value.i > 0)) inside.push_back(text(extent, 11) + " > 0");
+    }
+  }
+  const auto joined = [](const std::vector<std::string>& conditions) {
+    std::string all;
+    for (const std::string& condition : conditions) all += (all.empty() ? "" : " && ") + condition;
+    return all;
+  };
+  const std::string value = context_.names.of(read.array) + "[" + linear(read.array, subscripts) + "]";
+  if (inside.empty() && exists.empty()) return {value};
+  const std::string nothing = e->type.is_scalar() ? "0" : "(" + context_.names.type(e->type) + "){0}";
+  if (exists.empty()) {
+    const std::string fine = name_for(joined(inside), "bool", "fine");
+    check(fine, "stage '" + stage_ + "' uses an index outside of '" + array.name + "'");
+    return {fine + " ? " + value + " : " + nothing, 3};
+  }
+  // Outside of the array the fallback, which is evaluated only there.
+  std::string found = joined(exists);
+  if (!inside.empty()) {
+    const std::string there = name_for(found, "bool", "there");
+    const std::string fine = name_for(joined(inside), "bool", "fine");
+    check("!" + there + " || " + fine, "stage '" + stage_ + "' uses an index outside of '" + array.name + "'");
+    found = there + " && " + fine;
+  }
+  std::vector<std::string> before = take_lines();
+  scopes_.emplace_back();
+  const CText fallback = print(e->args.back());
+  scopes_.pop_back();
+  std::vector<std::string> fallback_lines = take_lines();
+  lines_ = std::move(before);
+  if (fallback_lines.empty()) return {found + " ? " + value + " : " + in_parentheses(fallback, 3), 3};
+  const std::string name = context_.names.fresh("t");
+  lines_.push_back(context_.names.type(e->type) + " " + name + ";");
+  lines_.push_back("if (" + found + ") {");
+  lines_.push_back("  " + name + " = " + value + ";");
+  lines_.push_back("} else {");
+  for (std::string& line : fallback_lines) lines_.push_back("  " + std::move(line));
+  lines_.push_back("  " + name + " = " + fallback.text + ";");
+  lines_.push_back("}");
+  return {name};
+}
+
+std::string CExpressions::number_of_elements(ArrayId array) {
+  std::string product;
+  for (Expr extent : program_[array].shape) {
+    const Literal* literal = as<Literal>(extent);
+    const std::string factor = literal ? text(extent) : context_.prelude.need("twill_extent") + "(" + text(extent) + ")";
+    product += (product.empty() ? "" : " * ") + factor;
+  }
+  return product.empty() ? "1" : product;
+}
+
+}  // namespace twill

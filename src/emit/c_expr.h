@@ -1,0 +1,92 @@
+// Expressions as C. Where a value needs statements of its own (a check, a value used several times, a branch with
+// such inside), they are written as lines before the expression.
+#pragma once
+
+#include "emit/c_names.h"
+#include "emit/c_prelude.h"
+
+#include <functional>
+
+namespace twill {
+
+/// C text and how strongly it binds (C's precedences; 16 is a name or call).
+struct CText {
+  std::string text;
+  int binds = 16;
+};
+
+/// What expressions share with the rest of a source.
+struct CContext {
+  const nest::Nest& nest;
+  CNames& names;
+  CPrelude& prelude;
+  std::vector<std::string>& errors;              // text of error code 1, 2, …
+  std::vector<Effect>& effects;                  // by number
+  std::set<DimId> data_dims;                     // indices with data in their bounds
+  std::set<ArrayId> pointers;                    // rank-0 arrays that are parameters behind a pointer
+};
+
+/// Prints the expressions of one straight piece of code.
+class CExpressions {
+ public:
+  CExpressions(CContext& context, const std::set<const Node*>& positive, std::string stage)
+      : context_(context), positive_(positive), stage_(std::move(stage)), program_(*context.nest.program) {
+    scopes_.emplace_back();
+  }
+
+  /// Must be called with all expressions of the piece before the first one is printed: what is used several times
+  /// gets a name.
+  void expect(Expr e);
+
+  CText print(Expr e);
+  std::string text(Expr e) { return print(e).text; }
+  /// In parentheses unless it binds at least as strongly.
+  std::string text(Expr e, int binds);
+
+  /// The element of an array: "name[…]", or the name of a variable.
+  std::string element(ArrayId array, std::span<const Expr> at);
+  /// The same with data subscripts: adds lines that check them; `fine` is the C condition under which it exists.
+  std::string checked_element(ArrayId array, std::span<const Expr> at, std::string& fine);
+
+  /// Lines to stand before what was printed since the last call.
+  std::vector<std::string> take_lines();
+  bool has_checks() const { return has_checks_; }
+
+  std::string literal(const Number& value);
+  std::string number_of_elements(ArrayId array);
+
+  /// op(a, b) of two printed operands.
+  std::string combine(const Operator& op, const CText& a, const CText& b);
+
+ private:
+  CText print_node(Expr e);
+  CText print_apply(Expr e);
+  CText print_read(Expr e);
+  CText print_cast(Expr e);
+  CText print_lazy(Expr condition, Expr then, Expr otherwise, const Type& type);
+  CText apply(Prim prim, const Type& type, std::vector<CText> operands);
+  CText infix(const char* op, int binds, const CText& a, const CText& b, const Type& type);
+  std::string boundary(Boundary rule, Expr subscript, Expr extent);
+  std::string linear(ArrayId array, std::span<const std::string> subscripts);
+  std::string name_for(const std::string& text, const std::string& type, const char* wish);
+  void check(const std::string& condition, const std::string& message);
+  bool worth_a_name(Expr e) const;
+  bool is_data(Expr subscript) const;
+  std::set<const Node*> surely_needed(Expr e);
+
+  CContext& context_;
+  const std::set<const Node*>& positive_;
+  std::string stage_;
+  const Program& program_;
+  std::map<const Node*, int> uses_;
+  std::vector<std::map<const Node*, std::string>> scopes_;
+  std::vector<std::string> lines_;
+  bool has_checks_ = false;
+};
+
+std::string in_parentheses(const CText& text, int binds);
+
+/// Dimensions whose range depends on data, so that subscripts that use them must be checked at run time.
+std::set<DimId> data_dims(const Program& program);
+
+}  // namespace twill
