@@ -20,61 +20,61 @@ struct Helper {
 /// In an order in which every helper comes after those it uses.
 const std::vector<Helper>& helpers() {
   static const std::vector<Helper> list = {
-      {"twill_note", R"(/* Remembers the failure with the highest number. */
+      {"twill_note", R"c(/* Remembers the failure with the highest number. */
 static inline int32_t twill_note(int32_t bad, bool fine, int32_t failure) {
   return fine || bad > failure ? bad : failure;
 }
-)", {}},
-      {"twill_extent", R"(/* Extents below zero count as zero. */
+)c", {}},
+      {"twill_extent", R"c(/* Extents below zero count as zero. */
 static inline int64_t twill_extent(int64_t n) { return n > 0 ? n : 0; }
-)", {}},
-      {"twill_clamp", R"(static inline int64_t twill_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
-)", {}},
-      {"twill_floor_mod", R"(/* Rounds towards minus infinity: the result has the sign of b. */
+)c", {}},
+      {"twill_clamp", R"c(static inline int64_t twill_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
+)c", {}},
+      {"twill_floor_mod", R"c(/* Rounds towards minus infinity: the result has the sign of b. */
 static inline T twill_floor_mod_S(T a, T b) {
   if (b == 0 || b == -1) return 0;
   const T r = (T)(a % b);
   return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r);
 }
-)", {}},
-      {"twill_floor_div", R"(/* Rounds towards minus infinity. */
+)c", {}},
+      {"twill_floor_div", R"c(/* Rounds towards minus infinity. */
 static inline T twill_floor_div_S(T a, T b) {
   if (b == 0) return 0;
   if (b == -1) return (T)-(U)a;
   const T q = (T)(a / b), r = (T)(a % b);
   return (T)(r != 0 && (r < 0) != (b < 0) ? q - 1 : q);
 }
-)", {}},
-      {"twill_divide", R"(static inline T twill_divide_S(T a, T b) { return (T)(b == 0 ? 0 : a / b); }
-)", {}},
-      {"twill_modulo", R"(static inline T twill_modulo_S(T a, T b) { return (T)(b == 0 ? 0 : a % b); }
-)", {}},
-      {"twill_mirror", R"(/* Reflected at the edges, which are repeated: -1 is 0, n is n - 1. */
+)c", {}},
+      {"twill_divide", R"c(static inline T twill_divide_S(T a, T b) { return (T)(b == 0 ? 0 : a / b); }
+)c", {}},
+      {"twill_modulo", R"c(static inline T twill_modulo_S(T a, T b) { return (T)(b == 0 ? 0 : a % b); }
+)c", {}},
+      {"twill_mirror", R"c(/* Reflected at the edges, which are repeated: -1 is 0, n is n - 1. */
 static inline int64_t twill_mirror(int64_t i, int64_t n) {
   if (n <= 0) return 0;
   const int64_t j = twill_floor_mod_i64(i, 2 * n);
   return j < n ? j : 2 * n - 1 - j;
 }
-)", {"twill_floor_mod_i64"}},
-      {"twill_min", R"(static inline T twill_min_S(T a, T b) { return a < b ? a : b; }
-)", {}},
-      {"twill_max", R"(static inline T twill_max_S(T a, T b) { return a > b ? a : b; }
-)", {}},
-      {"twill_fmin", R"(/* The other operand when one is NaN. */
+)c", {"twill_floor_mod_i64"}},
+      {"twill_min", R"c(static inline T twill_min_S(T a, T b) { return a < b ? a : b; }
+)c", {}},
+      {"twill_max", R"c(static inline T twill_max_S(T a, T b) { return a > b ? a : b; }
+)c", {}},
+      {"twill_fmin", R"c(/* The other operand when one is NaN. */
 static inline T twill_fmin_S(T a, T b) { return b != b || a < b ? a : b; }
-)", {}},
-      {"twill_fmax", R"(/* The other operand when one is NaN. */
+)c", {}},
+      {"twill_fmax", R"c(/* The other operand when one is NaN. */
 static inline T twill_fmax_S(T a, T b) { return b != b || a > b ? a : b; }
-)", {}},
-      {"twill_reduce_fmin", R"(#pragma omp declare reduction(twill_reduce_fmin_S : T : omp_out = twill_fmin_S(omp_out, omp_in)) initializer(omp_priv = INFINITY)
-)", {"twill_fmin_S"}},
-      {"twill_reduce_fmax", R"(#pragma omp declare reduction(twill_reduce_fmax_S : T : omp_out = twill_fmax_S(omp_out, omp_in)) initializer(omp_priv = -INFINITY)
-)", {"twill_fmax_S"}},
-      {"twill_abs", R"(static inline T twill_abs_S(T a) { return (T)(a < 0 ? -(U)a : (U)a); }
-)", {}},
-      {"twill_fmod", R"(static inline T twill_fmod_S(T a, T b) { return a - b * FLOOR(a / b); }
-)", {}},
-      {"twill_ipow", R"(/* By squaring; a negative exponent gives 0 except for the bases 1 and -1. */
+)c", {}},
+      {"twill_reduce_fmin", R"c(#pragma omp declare reduction(twill_reduce_fmin_S : T : omp_out = twill_fmin_S(omp_out, omp_in)) initializer(omp_priv = INFINITY)
+)c", {"twill_fmin_S"}},
+      {"twill_reduce_fmax", R"c(#pragma omp declare reduction(twill_reduce_fmax_S : T : omp_out = twill_fmax_S(omp_out, omp_in)) initializer(omp_priv = -INFINITY)
+)c", {"twill_fmax_S"}},
+      {"twill_abs", R"c(static inline T twill_abs_S(T a) { return (T)(a < 0 ? -(U)a : (U)a); }
+)c", {}},
+      {"twill_fmod", R"c(static inline T twill_fmod_S(T a, T b) { return a - b * FLOOR(a / b); }
+)c", {}},
+      {"twill_ipow", R"c(/* By squaring; a negative exponent gives 0 except for the bases 1 and -1. */
 static inline T twill_ipow_S(T base, T exponent) {
   if (exponent < 0) return (T)(base == 1 ? 1 : base == (T)-1 ? (exponent % 2 != 0 ? -1 : 1) : 0);
   uint64_t power = 1, b = (uint64_t)base;
@@ -84,8 +84,8 @@ static inline T twill_ipow_S(T base, T exponent) {
   }
   return (T)power;
 }
-)", {}},
-      {"twill_upow", R"(static inline T twill_upow_S(T base, T exponent) {
+)c", {}},
+      {"twill_upow", R"c(static inline T twill_upow_S(T base, T exponent) {
   uint64_t power = 1, b = base;
   for (T e = exponent; e != 0; e = (T)(e >> 1)) {
     if (e & 1) power *= b;
@@ -93,35 +93,35 @@ static inline T twill_ipow_S(T base, T exponent) {
   }
   return (T)power;
 }
-)", {}},
-      {"twill_shl", R"(static inline T twill_shl_S(T a, T n) { return (T)((U)a << ((U)n & (8 * sizeof(T) - 1))); }
-)", {}},
-      {"twill_shr", R"(static inline T twill_shr_S(T a, T n) { return (T)(a >> ((U)n & (8 * sizeof(T) - 1))); }
-)", {}},
-      {"twill_to", R"(/* From a float: saturates, NaN becomes 0. */
+)c", {}},
+      {"twill_shl", R"c(static inline T twill_shl_S(T a, T n) { return (T)((U)a << ((U)n & (8 * sizeof(T) - 1))); }
+)c", {}},
+      {"twill_shr", R"c(static inline T twill_shr_S(T a, T n) { return (T)(a >> ((U)n & (8 * sizeof(T) - 1))); }
+)c", {}},
+      {"twill_to", R"c(/* From a float: saturates, NaN becomes 0. */
 static inline T twill_to_S(double x) {
   if (!(x == x)) return 0;
   if (x <= (double)LOW) return LOW;
   if (x >= (double)HIGH) return HIGH;
   return (T)x;
 }
-)", {}},
-      {"twill_from_bf16", R"(static inline float twill_from_bf16(uint16_t h) {
+)c", {}},
+      {"twill_from_bf16", R"c(static inline float twill_from_bf16(uint16_t h) {
   const uint32_t bits = (uint32_t)h << 16;
   float x;
   memcpy(&x, &bits, 4);
   return x;
 }
-)", {}},
-      {"twill_to_bf16", R"(/* Rounds to nearest even. */
+)c", {}},
+      {"twill_to_bf16", R"c(/* Rounds to nearest even. */
 static inline uint16_t twill_to_bf16(float x) {
   uint32_t bits;
   memcpy(&bits, &x, 4);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((bits >> 16) | 0x40u);
   return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
-)", {}},
-      {"twill_from_f16", R"(static inline float twill_from_f16(uint16_t h) {
+)c", {}},
+      {"twill_from_f16", R"c(static inline float twill_from_f16(uint16_t h) {
   const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, magnitude = h & 0x7fffu;
   uint32_t bits;
   float x;
@@ -137,8 +137,8 @@ static inline uint16_t twill_to_bf16(float x) {
   memcpy(&x, &bits, 4);
   return x;
 }
-)", {}},
-      {"twill_to_f16", R"(/* Rounds to nearest even. */
+)c", {}},
+      {"twill_to_f16", R"c(/* Rounds to nearest even. */
 static inline uint16_t twill_to_f16(float x) {
   uint32_t bits;
   memcpy(&bits, &x, 4);
@@ -155,8 +155,8 @@ static inline uint16_t twill_to_f16(float x) {
   const float whole = rintf(small);
   return (uint16_t)(sign | (uint32_t)whole);
 }
-)", {}},
-      {"twill_stream", R"(/* Copies past the caches. */
+)c", {}},
+      {"twill_stream", R"c(/* Copies past the caches. */
 static inline void twill_stream(void *to, const void *from, size_t bytes) {
 #if defined(__GNUC__) && defined(__x86_64__)
   char *t = to;
@@ -186,8 +186,8 @@ static inline void twill_fence(void) {
   __asm__ volatile("sfence" : : : "memory");
 #endif
 }
-)", {}},
-      {"twill_frame", R"(/* What a call of the kernel has in hand: the host, and all memory it took from it. */
+)c", {}},
+      {"twill_frame", R"c(/* What a call of the kernel has in hand: the host, and all memory it took from it. */
 typedef struct twill_block {
   struct twill_block *before, *after;
   char pad[64 - 2 * sizeof(void *)];
@@ -239,14 +239,14 @@ static int32_t twill_end(twill_frame *frame, int32_t code) {
   }
   return code;
 }
-)", {}},
-      {"twill_keep", R"(/* Memory that outlives the call; the caller frees it. */
+)c", {}},
+      {"twill_keep", R"c(/* Memory that outlives the call; the caller frees it. */
 static void *twill_keep(size_t size, int64_t count) {
   const size_t bytes = ((count > 0 ? size * (size_t)count : 1) + 63) / 64 * 64;
   return aligned_alloc(64, bytes);
 }
-)", {}},
-      {"twill_grow", R"(/* At least one more element; null if there is no memory. */
+)c", {}},
+      {"twill_grow", R"c(/* At least one more element; null if there is no memory. */
 static void *twill_grow(twill_frame *frame, void *old, int64_t *room, size_t size) {
   const int64_t more = *room > 0 ? 2 * *room : 64;
   void *memory = twill_allocate(frame, size, more);
@@ -256,8 +256,8 @@ static void *twill_grow(twill_frame *frame, void *old, int64_t *room, size_t siz
   *room = more;
   return memory;
 }
-)", {"twill_frame"}},
-      {"twill_table", R"(/* Open addressing: slots hold the number of a key, plus one. */
+)c", {"twill_frame"}},
+      {"twill_table", R"c(/* Open addressing: slots hold the number of a key, plus one. */
 typedef struct {
   int64_t *slots;
   int64_t size;
@@ -266,14 +266,14 @@ static inline uint64_t twill_mix(uint64_t h, uint64_t x) {
   h = (h ^ x) * UINT64_C(0x9e3779b97f4a7c15);
   return h ^ (h >> 29);
 }
-)", {"twill_frame"}},
-      {"twill_perform", R"(/* False if the host does not care for effects. */
+)c", {"twill_frame"}},
+      {"twill_perform", R"c(/* False if the host does not care for effects. */
 static bool twill_perform(twill_frame *frame, int32_t effect, int32_t count, const twill_number *numbers) {
   if (!frame->host || !frame->host->effect) return false;
   frame->host->effect(frame->host->self, effect, count, numbers);
   return true;
 }
-)", {"twill_frame"}},
+)c", {"twill_frame"}},
   };
   return list;
 }
@@ -344,7 +344,7 @@ std::string CPrelude::text() const {
 }
 
 std::string host_interface() {
-  return R"(#ifndef TWILL_HOST
+  return R"c(#ifndef TWILL_HOST
 #define TWILL_HOST
 /* A number handed to the host: type is 0 bool, 1-4 i8…i64, 5-8 u8…u64, 9 f16, 10 bf16, 11 f32, 12 f64. */
 typedef struct {
@@ -365,7 +365,7 @@ typedef struct {
   void (*effect)(void *self, int32_t effect, int32_t count, const twill_number *numbers);
 } twill_host;
 #endif
-)";
+)c";
 }
 
 }  // namespace twill

@@ -43,13 +43,13 @@ struct Reduction { ArrayId variable; Operator op; };
 
 struct For {
   DimId index;
-  Expr lo, hi;              // hi exclusive
+  Expr lo{}, hi{};          // hi exclusive
   std::int64_t step = 1;
   bool down = false;        // from hi - 1 to lo
   By by = By::Seq;          // Seq, Simd or Core
-  Expr enough;              // Core: the other workers are woken only if this holds; null: always
-  std::vector<Reduction> reductions;
-  Code body;
+  Expr enough{};            // Core: the other workers are woken only if this holds; null: always
+  std::vector<Reduction> reductions{};
+  Code body{};
 };
 
 struct While { Expr condition; Code body; };

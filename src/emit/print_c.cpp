@@ -62,6 +62,19 @@ class Interface {
 
   const std::map<ArrayId, std::pair<std::string, std::string>>& born() const { return born_; }
 
+  /// The same function with all arguments behind pointers, for callers that know the parameters as data only.
+  std::string generic_entry(const CSource& source) const {
+    std::string text = "int32_t " + source.function + "_call(const twill_host *host, void *const *arguments) {\n  return " + source.function + "(host";
+    for (std::size_t p = 0; p < declarations_.size(); ++p) {
+      const std::string argument = "arguments[" + std::to_string(p) + "]";
+      const CParameter& parameter = source.parameters[p];
+      const bool by_value = parameter.kind == CParameter::Kind::Scalar || parameter.kind == CParameter::Kind::Size;
+      const std::string type = declarations_[p].substr(0, declarations_[p].size() - parameter.name.size());
+      text += by_value ? ", *(" + type + "*)" + argument : ", " + argument;
+    }
+    return text + ");\n}\n";
+  }
+
  private:
   std::string describe(const Array& array) {
     std::string text = to_string(array.type);
@@ -97,7 +110,7 @@ std::string constant_definition(const Program& program, const Constant& constant
   return text + (constant.elements.empty() ? "0};\n" : "};\n");
 }
 
-std::string function_definition(const Program& program, const Function& function, FunctionId id, CContext& context) {
+std::string function_definition(const Function& function, FunctionId id, CContext& context) {
   static const std::set<const Node*> none;
   CExpressions print(context, none, function.name);
   print.expect(function.body);
@@ -108,7 +121,6 @@ std::string function_definition(const Program& program, const Function& function
   }
   text += ") {\n";
   for (const std::string& line : print.take_lines()) text += "  " + line + "\n";
-  static_cast<void>(program);
   return text + "  return " + value + ";\n}\n\n";
 }
 
@@ -132,6 +144,7 @@ CSource print_c(const Nest& nest) {
   CContext context{nest, names, prelude, source.errors, source.effects, data_dims(program), {}};
   source.function = names.fresh(program.name);
   names.fresh(source.function + "_error");
+  names.fresh(source.function + "_call");
   Interface interface(nest, context);
   interface.build(source);
 
@@ -144,7 +157,7 @@ CSource print_c(const Nest& nest) {
     }
     const Expr call = program.pool->invoke(id, program.functions[f].result, std::move(arguments));
     // Those that can fail are written out where they are called.
-    if (!is_partial(call, program.functions)) functions += function_definition(program, program.functions[f], id, context);
+    if (!is_partial(call, program.functions)) functions += function_definition(program.functions[f], id, context);
   }
   std::string constants;
   for (const Constant& constant : program.constants) constants += constant_definition(program, constant, context);
@@ -154,7 +167,7 @@ CSource print_c(const Nest& nest) {
   const std::string kernel = code.kernel(source, interface.signature(source), interface.born());
 
   source.text = "/* Made by Twill from program '" + program.name + "'. */\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n";
-  source.text += host_interface() + "\n" + names.record_definitions() + prelude.text() + constants + (constants.empty() ? "" : "\n") + functions + code.parts() + kernel;
+  source.text += host_interface() + "\n" + names.record_definitions() + prelude.text() + constants + (constants.empty() ? "" : "\n") + functions + code.parts() + kernel + "\n" + interface.generic_entry(source);
   source.text += "\nconst char *" + source.function + "_error(int32_t code) {\n  static const char *const texts[] = {\n    \"no error\",\n";
   for (const std::string& error : source.errors) source.text += "    " + quoted(error) + ",\n";
   source.text += "  };\n  return code >= 0 && code <= " + std::to_string(source.errors.size()) + " ? texts[code] : \"unknown error\";\n}\n";

@@ -37,7 +37,10 @@ StageNest::StageNest(Tables& tables, const StageSchedule& schedule, const LoopTr
 void StageNest::find_roles() {
   for (std::size_t i = 0; i < stage_.outputs.size(); ++i) {
     const Output& output = stage_.outputs[i];
-    Role role{.output = &output, .schedule = schedule_.outputs[i], .position = static_cast<int>(i)};
+    Role role;
+    role.output = &output;
+    role.schedule = schedule_.outputs[i];
+    role.position = static_cast<int>(i);
     role.target = output.array;
     for (std::size_t d = 0; d < output.combine.size(); ++d) {
       const Combine& combine = output.combine[d];

@@ -48,9 +48,9 @@ class StageNest {
   enum class Shape { Dense, Append, Group };
 
   struct Role {
-    const Output* output;
+    const Output* output = nullptr;
     OutputSchedule schedule;
-    int position;                  // among the stage's outputs
+    int position = 0;              // among the stage's outputs
     Shape shape = Shape::Dense;
     std::vector<FoldGroup> folds;  // outer ones first
     // scan

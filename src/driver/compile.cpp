@@ -1,0 +1,26 @@
+#include "driver/compile.h"
+
+#include <chrono>
+
+namespace twill {
+
+Compilation compile(std::shared_ptr<const Program> program, const Machine& machine, Options options) {
+  Compilation c;
+  c.program = std::move(program);
+  c.machine = machine;
+  c.options = std::move(options);
+  for (const PipelinePass& pass : pipeline()) {
+    const auto start = std::chrono::steady_clock::now();
+    pass.run(c);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    c.pass_ms.push_back({pass.name, took.count()});
+    if (pass.name == c.options.stop_after) break;
+  }
+  return c;
+}
+
+Kernel compile(const Program& program) {
+  return *compile(std::make_shared<const Program>(program), detect_machine()).kernel;
+}
+
+}  // namespace twill

@@ -1,0 +1,53 @@
+// The pipeline: one table, in the order in which data moves.
+#include "driver/compile.h"
+#include "plan/default_plan.h"
+
+#include <array>
+
+namespace twill {
+
+namespace {
+
+void plan(Compilation& c) {
+  if (c.options.plan) {
+    c.plan = c.options.plan;
+    return;
+  }
+  Planned planned = default_plan(*c.program, c.machine);
+  c.plan = std::move(planned.plan);
+  c.reasons = std::move(planned.reasons);
+}
+
+void elaborate_plan(Compilation& c) {
+  auto result = elaborate(c.program, c.machine, *c.plan);
+  if (!result) {
+    fail(c.options.plan ? Fault::User : Fault::Bug, "E0402", result.why().place,
+         "the plan is illegal (" + result.why().code + "): " + result.why().text,
+         "`twill show --as plan` writes the default plan to start from");
+  }
+  c.schedule = std::move(result).value();
+}
+
+void lower(Compilation& c) { c.nest = build_nest(*c.schedule); }
+
+void print(Compilation& c) { c.source = print_c(*c.nest); }
+
+void load(Compilation& c) {
+  CompileOptions options = c.options.compiler;
+  options.flags = kernel_flags(c.program->strict);
+  c.kernel.emplace(c.program, *c.source, options);
+}
+
+constexpr std::array passes = {
+    PipelinePass{"plan", "decides loops, cores and memory: the given plan, or the default one", plan},
+    PipelinePass{"elaborate", "derives what follows from the plan, or refuses it", elaborate_plan},
+    PipelinePass{"nest", "loops, buffers and statements", lower},
+    PipelinePass{"c", "C source", print},
+    PipelinePass{"kernel", "compiles the source, or finds it in the cache, and loads it", load},
+};
+
+}  // namespace
+
+std::span<const PipelinePass> pipeline() { return passes; }
+
+}  // namespace twill
