@@ -30,7 +30,6 @@ TEST(Kernel, MatMul) {
 
   const std::vector<Data> in{random_data(Scalar::F32, {13, 7}, 1), random_data(Scalar::F32, {7, 5}, 2)};
   const Kernel kernel = compile(p);
-  std::puts(kernel.source().text.c_str());
   const Outcome got = kernel.run(in), want = interpret(p, in);
   EXPECT_LT(max_error(got.results[0], want.results[0]), 1e-5);
 }

@@ -1,5 +1,7 @@
 #include "driver/compile.h"
 
+#include "base/files.h"
+
 #include <chrono>
 
 namespace twill {
@@ -20,7 +22,7 @@ Compilation compile(std::shared_ptr<const Program> program, const Machine& machi
 }
 
 Kernel compile(const Program& program) {
-  return *compile(std::make_shared<const Program>(program), detect_machine()).kernel;
+  return *compile(std::make_shared<const Program>(program), this_machine(cache_directory(), Measure::Never).machine).kernel;
 }
 
 }  // namespace twill

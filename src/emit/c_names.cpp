@@ -15,7 +15,7 @@ const char* const reserved[] = {
     "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "bool", "true", "false", "NULL",
     "INFINITY", "NAN", "main", "abs", "labs", "div", "free", "malloc", "calloc", "realloc", "exit", "abort", "rand", "index",
     "memcpy", "memset", "memmove", "printf", "puts", "fputs", "stdout", "stderr", "signgam", "gamma", "j0", "j1", "jn", "y0",
-    "y1", "yn", "drem", "pow10", "remainder", "time", "asm", "linux", "unix", "alloca", "I", "complex", "errno", "omp",
+    "y1", "yn", "drem", "pow10", "remainder", "time", "asm", "linux", "unix", "alloca", "errno", "omp",
     // ours
     "frame", "bad", "host", "workers_wanted",
 };
