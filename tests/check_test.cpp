@@ -772,6 +772,33 @@ TEST_F(Collections, AreAlwaysNew) {
       ElementsAre("E0319 in stage 'c': output 'c' is a collection and has a write map, or is a new version"));
 }
 
+TEST_F(Check, ExpectationsLeaveReadsToTheRunTime) {
+  const ArrayId u = input("u", Scalar::F32, {N});
+  input("spare", Scalar::F32, {N});
+  const Expr first = read(u, {n(0)});
+  map("v", {}, first);
+  const CheckOptions lenient{.prove_reads = false, .unused_inputs = false};
+  EXPECT_THAT(diagnose(p, lenient), IsEmpty());
+  EXPECT_THAT(run_time_checks(p, lenient).reads, ElementsAre(std::pair(first.get(), 0)));
+  EXPECT_THAT(errors(), ElementsAre("E0310 in stage 'v': read of 'u' at 0 leaves the array: for N = 0 it is "
+                                    "0, and the last element is at -1",
+                                    "E0306 input 'spare' is never used"));
+}
+
+TEST_F(Check, PlacesOfSharedSubscriptsAreThoseOfTheRead) {
+  const auto text = std::make_shared<SourceText>(SourceText{"t.twill", "a[i-1] + b[i-1]"});
+  const ArrayId a = input("a", Scalar::F32, {N}), b = input("b", Scalar::F32, {N});
+  const Dim i = dim("i", N);
+  const Expr shared = pool().apply(Prim::Sub, {at(i), n(1)}, {text, 1, 3, 3});
+  const Expr left = pool().read(a, Scalar::F32, {shared}, {text, 1, 1, 6});
+  const Expr right = pool().read(b, Scalar::F32, {shared}, {text, 1, 10, 6});
+  map("v", {i}, add(left, right));
+  const auto found = diagnose(p);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].place.column, 3u);
+  EXPECT_EQ(found[1].place.column, 10u);
+}
+
 // ---- small mistakes of C++ programs ------------------------------------------------------
 
 TEST_F(Check, SharedDimension) {

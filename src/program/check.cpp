@@ -7,19 +7,19 @@
 
 namespace twill {
 
-std::vector<Diagnostic> diagnose(const Program& program) {
-  Checker checker(program);
+std::vector<Diagnostic> diagnose(const Program& program, const CheckOptions& options) {
+  Checker checker(program, options);
   checker.run();
   return std::move(checker.diagnostics);
 }
 
-void check(const Program& program) {
-  std::vector<Diagnostic> diagnostics = diagnose(program);
+void check(const Program& program, const CheckOptions& options) {
+  std::vector<Diagnostic> diagnostics = diagnose(program, options);
   if (!diagnostics.empty()) throw Error(std::move(diagnostics));
 }
 
-RunTimeChecks run_time_checks(const Program& program) {
-  Checker checker(program);
+RunTimeChecks run_time_checks(const Program& program, const CheckOptions& options) {
+  Checker checker(program, options);
   checker.run();
   return std::move(checker.run_time);
 }
@@ -96,7 +96,7 @@ void Checker::run() {
   check_constants(scope);
   check_stages(program_.stages, scope);
   check_results(scope);
-  check_unused_inputs();
+  if (options_.unused_inputs) check_unused_inputs();
 }
 
 void Checker::check_tables() {

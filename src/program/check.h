@@ -9,20 +9,27 @@
 
 namespace twill {
 
+/// What is asked of a program. Expectations of tests are programs about data that only exist when the
+/// test runs: they leave reads to the run time, and may mention an array for its size alone.
+struct CheckOptions {
+  bool prove_reads = true;    // an affine read that may leave its array is an error, not a run-time check
+  bool unused_inputs = true;  // an input that is never used is an error
+};
+
 /// All that is wrong, in program order; empty if the program is well-formed. Every message names the
 /// stage, and the dimension and index where there is one. docs/errors.md lists the codes.
-std::vector<Diagnostic> diagnose(const Program& program);
+std::vector<Diagnostic> diagnose(const Program& program, const CheckOptions& options = {});
 
 /// Throws Error with all diagnostics if there are any.
-void check(const Program& program);
+void check(const Program& program, const CheckOptions& options = {});
 
 /// Subscripts under rule Inside that the checker leaves to the run time, because they depend on data (or
-/// are not affine) and nothing proves that they stay inside. Everything else that passed the check is
-/// proven and needs no test in a kernel.
+/// are not affine) and nothing proves that they stay inside, or because the options say so. Everything else
+/// that passed the check is proven and needs no test in a kernel.
 struct RunTimeChecks {
   std::set<std::pair<const Node*, int>> reads;  // the Read and the position of the subscript
   std::set<std::pair<ArrayId, int>> writes;     // the output's array and the position in `at`
 };
-RunTimeChecks run_time_checks(const Program& program);
+RunTimeChecks run_time_checks(const Program& program, const CheckOptions& options = {});
 
 }  // namespace twill

@@ -39,7 +39,8 @@ struct Scope {
 
 class Checker {
  public:
-  explicit Checker(const Program& program) : program_(program), prover_(program) {}
+  Checker(const Program& program, const CheckOptions& options)
+      : program_(program), options_(options), prover_(program) {}
 
   void run();
 
@@ -157,6 +158,7 @@ class Checker {
   }
 
   const Program& program_;
+  const CheckOptions options_;
   Prover prover_;
   const Stage* stage_ = nullptr;                            // the one being checked: messages name it
   std::map<ArrayId, std::string> defined_by_;               // the stage that defines an array, anywhere
