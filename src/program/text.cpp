@@ -1,0 +1,103 @@
+// The text form of programs: from a text to a checked module.
+#include "program/text.h"
+
+#include "program/check.h"
+#include "program/text_module.h"
+#include "program/text_parse.h"
+
+#include <algorithm>
+
+namespace twill {
+namespace {
+
+/// Keeps the functions up to the last one that the program uses.
+void drop_unused_functions(Program& program) {
+  int last = -1;
+  const auto note = [&](Expr e) {
+    if (e)
+      visit(e, [&](Expr node) {
+        if (const auto* invoke = as<Invoke>(node)) last = std::max(last, invoke->function.value);
+      });
+  };
+  const auto note_operator = [&](const Operator& op) {
+    last = std::max(last, op.function.value);
+    note(op.identity);
+  };
+  for_each_stage(program.stages, [&](const Stage& stage) {
+    for_each_expr(stage, note);
+    for (const Output& output : stage.outputs)
+      for (const Combine& combine : output.combine) {
+        if (const auto* fold = std::get_if<Fold>(&combine)) note_operator(fold->op);
+        if (const auto* scan = std::get_if<Scan>(&combine)) note_operator(scan->op);
+        if (const auto* scatter = std::get_if<Scatter>(&combine); scatter && scatter->op) note_operator(*scatter->op);
+        if (const auto* group = std::get_if<Group>(&combine); group && group->op) note_operator(*group->op);
+      }
+  });
+  program.functions.resize(static_cast<std::size_t>(last + 1));
+}
+
+/// Errors in the order of the text, each once; of those caused by a call, the place in the callee counts.
+void sort_errors(std::vector<Diagnostic>& errors) {
+  const auto key = [](const Diagnostic& d) { return std::pair(d.place.line, d.place.column); };
+  std::stable_sort(errors.begin(), errors.end(), [&](const Diagnostic& a, const Diagnostic& b) { return key(a) < key(b); });
+  const auto same = [&](const Diagnostic& a, const Diagnostic& b) { return key(a) == key(b) && a.code == b.code && a.message == b.message; };
+  errors.erase(std::unique(errors.begin(), errors.end(), same), errors.end());
+}
+
+void check_into(const Program& program, std::vector<Diagnostic>& errors) {
+  std::vector<Diagnostic> found = diagnose(program);
+  errors.insert(errors.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+}
+
+}  // namespace
+
+Module parse(std::string name, std::string text) {
+  const auto source = std::make_shared<const SourceText>(SourceText{std::move(name), std::move(text)});
+  std::vector<Diagnostic> errors;
+  const text::File file = text::parse_file(source, errors);
+  Module module;
+  if (errors.empty()) {
+    text::Vocabulary vocabulary = text::vocabulary_of(file, errors);
+    for (const text::Definition& definition : file.definitions) {
+      const std::size_t before = errors.size();
+      if (vocabulary.definitions.contains(definition.name) || vocabulary.broken.contains(definition.name))
+        errors.push_back({Fault::User, "E0203", definition.place, "'" + definition.name + "' is already defined", {}});
+      Program program = text::Lowering(vocabulary, errors).definition(definition);
+      if (errors.size() == before) {
+        drop_unused_functions(program);
+        check_into(program, errors);
+      }
+      if (errors.size() == before) {
+        vocabulary.definitions.emplace(definition.name, &definition);
+        module.programs.push_back(std::move(program));
+      } else {
+        vocabulary.broken.insert(definition.name);
+      }
+    }
+    for (const text::TestDecl& declaration : file.tests) {
+      const std::size_t before = errors.size();
+      Test test = text::test_of(declaration, vocabulary, module, errors);
+      if (errors.size() == before)
+        for (auto& expectation : test.expectations)
+          if (auto* value = std::get_if<ValueExpectation>(&expectation)) {
+            drop_unused_functions(value->holds);
+            check_into(value->holds, errors);
+          }
+      module.tests.push_back(std::move(test));
+    }
+  }
+  if (!errors.empty()) {
+    sort_errors(errors);
+    throw Error(std::move(errors));
+  }
+  return module;
+}
+
+Program parse_program(std::string name, std::string text) {
+  Module module = parse(std::move(name), std::move(text));
+  if (module.programs.size() != 1)
+    fail(Fault::User, "E0130", {}, "expected one definition, found " + std::to_string(module.programs.size()));
+  return std::move(module.programs[0]);
+}
+
+}  // namespace twill

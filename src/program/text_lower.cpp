@@ -1,0 +1,223 @@
+// Lowering of the text language: names, and the program of a definition as a whole.
+#include "program/text_lower.h"
+
+#include "base/error.h"
+#include "program/text_lex.h"
+#include "program/text_names.h"
+
+#include <algorithm>
+
+namespace twill::text {
+
+constexpr int max_stages = 20000;
+
+const Binding* Scope::find(std::string_view name) const {
+  for (const Scope* scope = this; scope; scope = scope->parent)
+    if (const auto found = scope->names.find(name); found != scope->names.end()) return &found->second;
+  return nullptr;
+}
+
+Lowering::Lowering(const Vocabulary& vocabulary, std::vector<Diagnostic>& errors)
+    : vocabulary_(vocabulary), errors_(errors), pool_(*vocabulary.pool) {
+  program_.pool = vocabulary.pool;
+  program_.functions = vocabulary.functions;
+}
+
+void Lowering::error(std::string code, const Place& place, std::string message, std::string help) const {
+  fail(Fault::User, std::move(code), place, std::move(message), std::move(help));
+}
+
+void Lowering::limit(std::string code, const Place& place, std::string message, std::string help) const {
+  fail(Fault::Limit, std::move(code), place, std::move(message), std::move(help));
+}
+
+void Lowering::unknown_name(const Ast& ast, const Context& context) const {
+  std::vector<std::string> candidates;
+  for (const Scope* scope = context.scope; scope; scope = scope->parent)
+    for (const auto& [name, binding] : scope->names) candidates.push_back(name);
+  error("E0201", ast.place, "unknown name '" + ast.name + "'", did_you_mean(ast.name, candidates));
+}
+
+// ---- names ------------------------------------------------------------------------------------------
+
+/// A name that Twill makes up: free of everything the user defines and of what exists.
+std::string Lowering::derived(const std::string& base) {
+  std::string name = base;
+  for (int n = 2; taken_.contains(name) || reserved_.contains(name); ++n) name = base + "_" + std::to_string(n);
+  taken_.insert(name);
+  return name;
+}
+
+/// A name that the user gave; two blocks may use one name for different local arrays.
+std::string Lowering::own_name(const std::string& base) {
+  if (taken_.insert(base).second) return base;
+  return derived(base);
+}
+
+/// Stages are called like their first output, unless another one is.
+std::string Lowering::stage_name(const std::string& base) {
+  std::string name = base;
+  for (int n = 2; !stages_.insert(name).second; ++n) name = base + "_" + std::to_string(n);
+  return name;
+}
+
+ArrayId Lowering::add_array(const std::string& name, Type type, std::vector<Expr> shape, const Place& place, int level) {
+  const ArrayId id = program_.add_array(name, std::move(type), std::move(shape), place);
+  levels_.push_back(level);
+  return id;
+}
+
+/// Collects every name that statements define, so that derived names keep away from them.
+void Lowering::reserve(const std::vector<Statement>& statements) {
+  for (const Statement& s : statements) {
+    for (const Target& target : s.targets) reserved_.insert(target.name);
+    reserve(s.body);
+    reserve(s.otherwise);
+    if (!s.stage) continue;
+    reserved_.insert(s.stage->name);
+    for (const OutAst& out : s.stage->outs) {
+      reserved_.insert(out.name);
+      if (out.offsets) reserved_.insert(out.offsets->name);
+      if (out.keys) reserved_.insert(out.keys->name);
+      for (const TypeAst* type : {&out.type, out.offsets ? &out.offsets->type : nullptr, out.keys ? &out.keys->type : nullptr})
+        if (type) reserved_.insert(type->born.begin(), type->born.end());
+    }
+    for (const BlockAst* block : {&s.stage->block, &s.stage->otherwise}) {
+      for (const CarryAst& carry : block->carries) reserved_.insert(carry.inside);
+      reserve(block->statements);
+    }
+  }
+}
+
+void Lowering::count_stage(const Place& place) {
+  if (++stage_count_ > max_stages)
+    limit("E0250", place, "this definition has more than " + std::to_string(max_stages) + " stages after its calls are expanded");
+}
+
+// ---- definitions --------------------------------------------------------------------------------------
+
+Program Lowering::definition(const Definition& d) {
+  program_.name = d.name;
+  program_.strict = d.strict;
+  program_.place = d.place;
+  for (const InputAst& input : d.inputs) reserved_.insert(input.name);
+  reserve(d.statements);
+  for (const ResultAst& result : d.results) results_.emplace(result.name, result.type);
+
+  Sink sink;
+  Frame frame;
+  frame.sink = &sink;
+  Context context = context_in(frame, d.name, nullptr);
+  for (const InputAst& input : d.inputs) {
+    try {
+      std::vector<Expr> shape;
+      for (const AstPtr& extent : input.type.shape) {
+        if (!extent) error("E0207", input.type.place, "the sizes of an input are not born in a stage");
+        const std::function<void(const Ast&)> declare_sizes = [&](const Ast& ast) {
+          if (ast.kind == AstKind::Name && !frame.scope.find(ast.name)) {
+            taken_.insert(ast.name);
+            reserved_.insert(ast.name);
+            const SymbolId symbol = program_.add_symbol(ast.name, Symbol::Origin::Input);
+            frame.scope.names[ast.name] = Value{pool_.size(symbol, ast.place)};
+          }
+          for (const AstPtr& arg : ast.args) declare_sizes(*arg);
+        };
+        declare_sizes(*extent);
+        shape.push_back(index_value(*extent, context));
+      }
+      if (!taken_.insert(input.name).second)
+        error("E0203", input.place, "'" + input.name + "' is already defined");
+      const Type type = vocabulary_.type(input.type);
+      const ArrayId array = add_array(input.name, type, std::move(shape), input.place, sink.level);
+      frame.scope.names[input.name] = View{array, {}, {}, {}};
+      Input entry{array, {}};
+      if (input.fallback) {
+        const Expr value = convert(this->value(*input.fallback, context), type, input.fallback->place);
+        const auto* literal = as<Literal>(value);
+        if (!literal || input.type.has_shape)
+          error("E0206", input.fallback->place, "only a scalar input has a default, which is a literal");
+        entry.fallback = literal->value;
+      }
+      program_.inputs.push_back(entry);
+    } catch (const Error& e) {
+      errors_.insert(errors_.end(), e.diagnostics().begin(), e.diagnostics().end());
+      frame.scope.names[input.name] = Poisoned{};
+    } catch (const Silent&) {
+      frame.scope.names[input.name] = Poisoned{};
+    }
+  }
+  statements(d.statements, frame);
+  for (const auto& [array, elements] : std::map(open_))
+    decide(ArrayId{array}, program_.arrays[static_cast<std::size_t>(array)].type);
+  program_.stages = std::move(sink.stages);
+  try {
+    for (const auto& [array, place] : results(d, frame.scope)) program_.results.push_back(array);
+  } catch (const Error& e) {
+    errors_.insert(errors_.end(), e.diagnostics().begin(), e.diagnostics().end());
+  } catch (const Silent&) {
+  }
+  return std::move(program_);
+}
+
+/// The arrays behind the names of results: values, offsets, keys.
+std::vector<std::pair<ArrayId, Place>> Lowering::results(const Definition& d, const Scope& scope) {
+  std::vector<std::pair<ArrayId, Place>> list;
+  for (const ResultAst& result : d.results) {
+    const Binding* binding = scope.find(result.name);
+    if (!binding) {
+      std::vector<std::string> candidates;
+      for (const auto& [name, other] : scope.names) candidates.push_back(name);
+      error("E0208", result.place, "the result '" + result.name + "' is never defined", did_you_mean(result.name, candidates));
+    }
+    if (std::holds_alternative<Poisoned>(*binding)) throw Silent{};
+    const auto missing = [&] {
+      error("E0209", result.place, "'" + result.name + "' has no '" + result.part + "'");
+    };
+    if (const auto* view = std::get_if<View>(binding)) {
+      if (!result.part.empty() && result.part != "values") missing();
+      list.emplace_back(view->array, result.place);
+    } else if (const auto* collection = std::get_if<Collection>(binding)) {
+      const auto add = [&](const char* part, std::optional<ArrayId> array) {
+        if (!result.part.empty() && result.part != part) return;
+        if (array)
+          list.emplace_back(*array, result.place);
+        else if (result.part == part)
+          missing();
+      };
+      add("values", collection->values);
+      add("offsets", collection->offsets);
+      add("keys", collection->keys);
+    } else {
+      error("E0208", result.place, "the result '" + result.name + "' is not an array");
+    }
+  }
+  return list;
+}
+
+Type Vocabulary::type(const TypeAst& ast) const {
+  if (ast.name.empty()) {
+    Record record;
+    for (const TypeAst& element : ast.elements) record.fields.push_back({std::to_string(record.fields.size()), type(element)});
+    return std::make_shared<const Record>(std::move(record));
+  }
+  if (const auto scalar = scalar_named(ast.name)) return *scalar;
+  if (const auto found = types.find(ast.name); found != types.end()) return found->second;
+  std::vector<std::string> candidates;
+  for (const ScalarInfo& scalar : all_scalars()) candidates.emplace_back(scalar.name);
+  for (const auto& [name, type] : types) candidates.push_back(name);
+  fail(Fault::User, "E0210", ast.place, "unknown type '" + ast.name + "'", did_you_mean(ast.name, candidates));
+}
+
+bool is_function_word(std::string_view word) {
+  static const std::set<std::string, std::less<>> words = {"clamp", "mirror", "wrap", "pad", "len", "size"};
+  if (words.contains(word) || scalar_named(word)) return true;
+  const std::optional<Prim> prim = prim_named(word);
+  return prim && info(*prim).precedence == 0;
+}
+
+bool contains_fold(const Ast& ast) {
+  if (ast.kind == AstKind::Fold) return true;
+  return std::any_of(ast.args.begin(), ast.args.end(), [](const AstPtr& arg) { return contains_fold(*arg); });
+}
+
+}  // namespace twill::text

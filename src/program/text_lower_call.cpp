@@ -1,0 +1,124 @@
+// Lowering of the text language: calls of definitions, whose stages become stages of the caller.
+#include "program/text_lower.h"
+
+#include "program/text_names.h"
+
+#include <algorithm>
+
+namespace twill::text {
+
+bool Lowering::is_call(const Ast& ast) const {
+  return ast.kind == AstKind::Call && !vocabulary_.function_names.contains(ast.name) &&
+         (vocabulary_.definitions.contains(ast.name) || vocabulary_.broken.contains(ast.name));
+}
+
+void Lowering::call_statement(const Statement& s, Frame& frame) {
+  const Ast& call = *s.value;
+  if (vocabulary_.broken.contains(call.name)) throw Silent{};
+  const Definition& callee = *vocabulary_.definitions.find(call.name)->second;
+  if (callee.results.size() != s.targets.size())
+    error("E0237", s.place, "'" + call.name + "' has " + std::to_string(callee.results.size()) +
+                                (callee.results.size() == 1 ? " result" : " results") + ", but " + std::to_string(s.targets.size()) +
+                                (s.targets.size() == 1 ? " name stands" : " names stand") + " on the left");
+  std::vector<std::string> names;
+  for (const Target& target : s.targets) {
+    if (target.indexed || target.type || !target.into.empty())
+      error("E0244", target.place, "the result of a call is named without indices and type", "write " + target.name + " = " + call.name + "(...)");
+    names.push_back(array_name(target, frame));
+  }
+  if (!s.where.empty()) error("E0245", s.where[0]->place, "a call has no conditions");
+  const std::size_t before = frame.sink->stages.size();
+  const std::vector<Binding> bindings = inline_call(call, frame, names);
+  for (std::size_t i = before; i < frame.sink->stages.size(); ++i)
+    for (const Hint hint : s.hints) frame.sink->stages[i].hints.push_back(hint);
+  for (std::size_t i = 0; i < bindings.size(); ++i) publish(s.targets[i].name, bindings[i], frame);
+}
+
+std::vector<Binding> Lowering::inline_call(const Ast& call, Frame& frame, const std::vector<std::string>& names) {
+  if (vocabulary_.broken.contains(call.name)) throw Silent{};
+  const Definition& callee = *vocabulary_.definitions.find(call.name)->second;
+  if (call.args.size() > callee.inputs.size())
+    error("E0221", call.place, "'" + call.name + "' takes " + std::to_string(callee.inputs.size()) +
+                                   (callee.inputs.size() == 1 ? " argument" : " arguments") + ", not " + std::to_string(call.args.size()));
+  Frame inner;
+  inner.sink = frame.sink;
+  inner.prefix = names.empty() ? callee.name : names[0];
+  for (std::size_t i = 0; i < callee.inputs.size(); ++i) {
+    const InputAst& input = callee.inputs[i];
+    const Ast* given = i < call.args.size() ? call.args[i].get() : nullptr;
+    Binding binding = argument(input, given, call, frame, inner.prefix);
+    if (const auto* view = std::get_if<View>(&binding)) bind_shape(input, *view, inner, given ? given->place : call.place);
+    inner.scope.names[input.name] = std::move(binding);
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) inner.exact[callee.results[i].name] = names[i];
+  auto outer_results = std::exchange(results_, {});
+  for (const ResultAst& result : callee.results) results_.emplace(result.name, result.type);
+  const std::size_t before = errors_.size();
+  statements(callee.statements, inner);
+  results_ = std::move(outer_results);
+  if (errors_.size() > before) throw Silent{};
+  std::vector<Binding> bindings;
+  for (const ResultAst& result : callee.results) {
+    const Binding* binding = inner.scope.find(result.name);
+    if (!binding || std::holds_alternative<Poisoned>(*binding)) throw Silent{};
+    const auto* collection = std::get_if<Collection>(binding);
+    if (collection && !result.part.empty())
+      bindings.emplace_back(View{result.part == "keys" ? *collection->keys : result.part == "offsets" ? *collection->offsets : collection->values, {}, {}, {}});
+    else
+      bindings.push_back(*binding);
+  }
+  return bindings;
+}
+
+/// What a parameter stands for: an array of the caller, or a scalar.
+Binding Lowering::argument(const InputAst& input, const Ast* given, const Ast& call, Frame& frame, const std::string& base) {
+  const Type type = vocabulary_.type(input.type);
+  if (!given && !input.fallback)
+    error("E0221", call.place, "the call of '" + call.name + "' lacks the argument '" + input.name + "'");
+  const Ast& ast = given ? *given : *input.fallback;
+  Context context = context_in(frame, base + "_" + input.name, nullptr);
+  std::optional<View> array;
+  if (is_call(ast)) {
+    const std::vector<Binding> results = inline_call(ast, frame, {derived(base + "_" + input.name)});
+    if (results.size() != 1) error("E0237", ast.place, "'" + ast.name + "' has " + std::to_string(results.size()) + " results", "name them in a statement of its own");
+    if (const auto* view = std::get_if<View>(&results[0])) array = *view;
+  } else if (given) {
+    array = view(ast, context);
+  }
+  if (input.type.has_shape || (array && array->prefix.empty() && !array->base)) {
+    if (!array) error("E0263", ast.place, "the argument '" + input.name + "' of '" + call.name + "' is an array", "name it in a statement of its own");
+    if (!array->prefix.empty() || array->base) limit("E0259", ast.place, "a row as an argument is not supported", "copy it: r = x[i]");
+    if (open_.contains(array->array.value)) decide(array->array, type);
+    const Array& actual = program_[array->array];
+    if (actual.type != type)
+      error("E0263", ast.place, "the argument '" + input.name + "' of '" + call.name + "' is '" + to_string(type) + "', not '" + to_string(actual.type) + "'");
+    if (actual.shape.size() != input.type.shape.size())
+      error("E0263", ast.place, "the argument '" + input.name + "' of '" + call.name + "' has " + std::to_string(input.type.shape.size()) +
+                                    " dimensions, not " + std::to_string(actual.shape.size()));
+    return *array;
+  }
+  const Expr value = convert(this->value(ast, context, &type), type, ast.place);
+  if (as<Literal>(value)) return Value{value};
+  if (const auto* read = as<Read>(value); read && read->rules.empty()) return View{read->array, {}, {}, {}};
+  return View{scalar_stage(derived(base + "_" + input.name), value, ast.place, *frame.sink), {}, {}, {}};
+}
+
+/// The sizes in the shape of a parameter, from the shape of the argument.
+void Lowering::bind_shape(const InputAst& input, const View& view, Frame& inner, const Place& place) {
+  Context context = context_in(inner, input.name, nullptr);
+  for (std::size_t i = 0; i < input.type.shape.size(); ++i) {
+    const Ast& ast = *input.type.shape[i];
+    const Expr actual = program_[view.array].shape[i];
+    const auto unknown = [&](const Ast& a) { return a.kind == AstKind::Name && !inner.scope.find(a.name); };
+    if (unknown(ast)) {
+      inner.scope.names[ast.name] = Value{actual};
+    } else if (ast.kind == AstKind::Binary && (ast.name == "+" || ast.name == "-") && unknown(*ast.args[0])) {
+      const Prim back = ast.name == "+" ? Prim::Sub : Prim::Add;
+      inner.scope.names[ast.args[0]->name] = Value{pool_.apply(back, {actual, index_value(*ast.args[1], context)}, place)};
+    } else if (ast.kind == AstKind::Binary && ast.name == "+" && unknown(*ast.args[1])) {
+      inner.scope.names[ast.args[1]->name] = Value{pool_.apply(Prim::Sub, {actual, index_value(*ast.args[0], context)}, place)};
+    }
+  }
+}
+
+}  // namespace twill::text

@@ -1,0 +1,229 @@
+// Lowering of the text language: indices, their ranges, and the generators of folds and comprehensions.
+#include "program/text_lower.h"
+
+#include <algorithm>
+
+namespace twill::text {
+namespace {
+
+bool ascending(const std::string& op) { return op == "<" || op == "<="; }
+bool descending(const std::string& op) { return op == ">" || op == ">="; }
+bool strict(const std::string& op) { return op == "<" || op == ">"; }
+
+/// Does the generator declare this name?
+bool declares(const Generator& generator, const std::string& name) {
+  if (generator.kind != Generator::Kind::Test) return generator.name == name;
+  const auto declared = as_index(generator.a, [&](const std::string& other) { return other == name; });
+  return declared.has_value();
+}
+
+}  // namespace
+
+std::optional<DeclaredIndex> as_index(const AstPtr& ast, const std::function<bool(const std::string&)>& is_new) {
+  const auto fresh = [&](std::size_t i) { return ast->args[i]->kind == AstKind::Name && is_new(ast->args[i]->name); };
+  if (ast->kind == AstKind::Name) return is_new(ast->name) ? std::optional(DeclaredIndex{ast->name, {}}) : std::nullopt;
+  if (ast->kind != AstKind::Compare) return std::nullopt;
+  DeclaredIndex index;
+  const auto add = [&](const AstPtr& other, const std::string& op, bool index_first) {
+    const bool upper = ascending(op) == index_first;
+    (upper ? index.bounds.hi : index.bounds.lo).push_back({other, strict(op)});
+  };
+  const auto orders = [](const std::string& op) { return ascending(op) || descending(op); };
+  if (ast->args.size() == 2 && orders(ast->words[0])) {
+    const std::size_t position = fresh(0) ? 0 : fresh(1) ? 1 : 2;
+    if (position == 2) return std::nullopt;
+    index.name = ast->args[position]->name;
+    add(ast->args[1 - position], ast->words[0], position == 0);
+    return index;
+  }
+  if (ast->args.size() != 3 || !fresh(1)) return std::nullopt;
+  const bool up = ascending(ast->words[0]) && ascending(ast->words[1]);
+  const bool down = descending(ast->words[0]) && descending(ast->words[1]);
+  if (!up && !down) return std::nullopt;
+  index.name = ast->args[1]->name;
+  add(ast->args[0], ast->words[0], false);
+  add(ast->args[2], ast->words[1], true);
+  return index;
+}
+
+/// The extent of the first dimension that the index walks in the expression; null if there is none.
+Expr Lowering::walked_extent(const std::string& index, const Ast& ast, Context& context) {
+  if (ast.kind == AstKind::Let && ast.name == index) return walked_extent(index, *ast.args[0], context);
+  for (const Generator& g : ast.generators)
+    if (declares(g, index)) return {};
+  for (std::size_t i = 0; i < ast.args.size(); ++i) {
+    const Ast& arg = *ast.args[i];
+    if (ast.kind != AstKind::Subscript || i == 0 || arg.kind != AstKind::Name || arg.name != index) {
+      if (const Expr found = walked_extent(index, arg, context)) return found;
+      continue;
+    }
+    try {
+      const std::size_t dimension = i - 1;
+      if (const Collection* c = collection(*ast.args[0], context); c && c->offsets) {
+        if (c->keys) return program_[*c->keys].shape[0];
+        if (dimension < c->rows.size()) return c->rows[dimension];
+        continue;
+      }
+      const std::optional<View> array = view(*ast.args[0], context);
+      if (array && dimension < program_[array->array].shape.size() - array->prefix.size())
+        return extent(*array, static_cast<int>(dimension));
+    } catch (const Error&) {  // what is wrong with it is said when it is lowered
+    } catch (const Silent&) {
+    }
+  }
+  for (const Generator& g : ast.generators)
+    for (const AstPtr& part : {g.a, g.b})
+      if (part)
+        if (const Expr found = walked_extent(index, *part, context)) return found;
+  return {};
+}
+
+/// The tightest of several bounds: the lower end, or the end that is not reached.
+Expr Lowering::bound(const std::vector<IndexBounds::Bound>& bounds, bool upper, Context& context) {
+  Expr result;
+  for (const IndexBounds::Bound& b : bounds) {
+    Expr value = index_value(*b.value, context);
+    if (b.strict != upper) value = pool_.apply(Prim::Add, {value, pool_.integer(1)}, value->place);
+    if (!result) {
+      result = value;
+      continue;
+    }
+    const auto* x = as<Literal>(result);
+    const auto* y = as<Literal>(value);
+    if (x && y)
+      result = (x->value.i < y->value.i) == upper ? result : value;
+    else if (result != value)
+      result = pool_.apply(upper ? Prim::Min : Prim::Max, {result, value}, value->place);
+  }
+  return result;
+}
+
+Dim Lowering::declare_index(const std::string& name, const Place& place, const IndexBounds& bounds,
+                            const std::vector<AstPtr>& walked, Context& context) {
+  Context plain = context;
+  plain.point = nullptr;
+  Dim dim;
+  dim.name = name;
+  dim.place = place;
+  dim.lo = bounds.lo.empty() ? pool_.integer(0) : bound(bounds.lo, false, plain);
+  dim.hi = bound(bounds.hi, true, plain);
+  dim.id = program_.add_dim(name);
+  context.scope->names[name] = IndexBinding{dim.id};
+  for (std::size_t i = 0; i < walked.size() && !dim.hi; ++i) dim.hi = walked_extent(name, *walked[i], context);
+  if (!dim.hi)
+    error("E0233", place, "nothing tells how far '" + name + "' runs",
+          "no array has '" + name + "' alone as a subscript; write " + name + " < N");
+  return dim;
+}
+
+void Lowering::declare(const std::vector<Generator>& generators, std::vector<AstPtr> walked, Context& context,
+                       std::vector<Dim>& dims, std::vector<Expr>& conditions,
+                       const std::map<std::string, IndexBounds>* shared) {
+  const auto declared_here = [&](const std::string& name) {
+    return shared && std::any_of(dims.begin(), dims.end(), [&](const Dim& dim) { return dim.name == name; });
+  };
+  const auto with_outside = [&](const std::string& name, IndexBounds bounds) {
+    if (const auto found = shared ? shared->find(name) : decltype(shared->find(name)){}; shared && found != shared->end()) {
+      bounds.lo.insert(bounds.lo.end(), found->second.lo.begin(), found->second.lo.end());
+      bounds.hi.insert(bounds.hi.end(), found->second.hi.begin(), found->second.hi.end());
+    }
+    return bounds;
+  };
+  for (const Generator& g : generators)
+    for (const AstPtr& part : {g.a, g.b})
+      if (part) walked.push_back(part);
+  const auto add = [&](Dim dim) {
+    guard_bounds(dim, conditions);
+    dims.push_back(dim);
+    context.dims.push_back(std::move(dim));
+  };
+  for (const Generator& g : generators) {
+    if (g.kind != Generator::Kind::Test && declared_here(g.name)) continue;
+    if (g.kind == Generator::Kind::Element) {
+      declare_element(g, context, dims, conditions);
+      continue;
+    }
+    if (g.kind == Generator::Kind::Range) {
+      IndexBounds bounds;
+      bounds.lo.push_back({g.a, false});
+      bounds.hi.push_back({g.b, true});
+      add(declare_index(g.name, g.place, with_outside(g.name, bounds), {}, context));
+      continue;
+    }
+    const bool bare = g.a->kind == AstKind::Name;
+    if (bare && declared_here(g.a->name)) continue;
+    const auto is_new = [&](const std::string& name) {
+      const Binding* binding = context.scope->find(name);
+      if (!binding) return true;
+      if (std::holds_alternative<IndexBinding>(*binding)) return bare && !context.scope->names.contains(name);
+      if (const auto* value = std::get_if<Value>(binding)) return bare && !value->expr->type.is(Scalar::Bool);
+      if (const auto* array = std::get_if<View>(binding)) {
+        const Array& known = program_[array->array];
+        return known.shape.size() > array->prefix.size() || (bare && !known.type.is(Scalar::Bool));
+      }
+      return !std::holds_alternative<Poisoned>(*binding);
+    };
+    if (const auto index = as_index(g.a, is_new))
+      add(declare_index(index->name, g.place, with_outside(index->name, index->bounds), walked, context));
+    else
+      conditions.push_back(condition(*g.a, context));
+  }
+}
+
+/// `x in xs`: an index over the first dimension, and x for the element, the row or the inner collection.
+void Lowering::declare_element(const Generator& g, Context& context, std::vector<Dim>& dims,
+                               const std::vector<Expr>& conditions) {
+  const Collection* nested = collection(*g.a, context);
+  if (nested && !nested->offsets) nested = nullptr;
+  const std::optional<View> array = nested ? std::nullopt : view(*g.a, context);
+  if (!nested && (!array || program_[array->array].shape.size() == array->prefix.size())) {
+    if (g.a->kind == AstKind::Name && !context.scope->find(g.a->name)) unknown_name(*g.a, context);
+    error("E0234", g.a->place, "'" + g.name + "' runs over an array or a collection", "a range is written " + g.name + " in a .. b");
+  }
+  if (nested && nested->rows.size() != 1)
+    limit("E0254", g.a->place, "running over the rows of a collection with several indices is not supported", "use indices: c[i, j]");
+  Dim dim;
+  dim.id = program_.add_dim(g.name);
+  dim.name = g.name;
+  dim.place = g.place;
+  const Expr index = pool_.index(dim.id, g.place);
+  dim.lo = pool_.integer(0);
+  if (nested) {
+    dim.hi = length(*g.a, context);
+    const Expr base = pool_.read(*nested->offsets, Scalar::I64, {index}, g.place);
+    const Expr next = pool_.read(*nested->offsets, Scalar::I64, {pool_.apply(Prim::Add, {index, pool_.integer(1)})}, g.place);
+    const View row{nested->values, {}, base, pool_.apply(Prim::Sub, {next, base})};
+    context.scope->names[g.name] = row;
+  } else {
+    View element = *array;
+    if (element.base) dim.lo = element.base;
+    dim.hi = element.base ? pool_.apply(Prim::Add, {element.base, element.length}) : extent(element, 0);
+    element.base = element.length = {};
+    element.prefix.push_back(index);
+    context.scope->names[g.name] = std::move(element);
+  }
+  guard_bounds(dim, conditions);
+  dims.push_back(dim);
+  context.dims.push_back(std::move(dim));
+}
+
+/// Bounds behind a condition are evaluated only where it holds; elsewhere the range is empty.
+void Lowering::guard_bounds(Dim& dim, const std::vector<Expr>& conditions) {
+  if (conditions.empty()) return;
+  for (Expr* end : {&dim.lo, &dim.hi}) {
+    bool partial = false;
+    visit(*end, [&](Expr node) { partial = partial || is_partial(node, program_.functions); });
+    if (!partial) continue;
+    const Expr holds = conjunction(conditions);
+    for (Expr* e : {&dim.lo, &dim.hi}) *e = pool_.select(holds, *e, pool_.integer(0), dim.place);
+    return;
+  }
+}
+
+Expr Lowering::conjunction(const std::vector<Expr>& conditions) {
+  Expr all;
+  for (const Expr c : conditions) all = all ? pool_.apply(Prim::And, {all, c}, c->place) : c;
+  return all;
+}
+
+}  // namespace twill::text

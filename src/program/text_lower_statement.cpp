@@ -1,0 +1,442 @@
+// Lowering of the text language: lists of statements, loops, choices, effects and the general stage.
+#include "program/text_lower.h"
+
+#include "program/text_names.h"
+
+#include <algorithm>
+
+namespace twill::text {
+namespace {
+
+/// Names that a list of statements defines for what follows it.
+void defined_names(const std::vector<Statement>& list, std::vector<std::string>& names) {
+  for (const Statement& s : list) {
+    for (const Target& target : s.targets) names.push_back(target.name);
+    if (s.stage)
+      for (const OutAst& out : s.stage->outs) names.push_back(out.name);
+    if (s.kind != Statement::Kind::If) continue;
+    std::vector<std::string> then, otherwise;
+    defined_names(s.body, then);
+    defined_names(s.otherwise, otherwise);
+    for (const std::string& name : then)
+      if (std::count(otherwise.begin(), otherwise.end(), name)) names.push_back(name);
+  }
+}
+
+}  // namespace
+
+void Lowering::statements(const std::vector<Statement>& list, Frame& frame) {
+  for (const Statement& s : list) {
+    const auto poison = [&] {
+      std::vector<std::string> names;
+      defined_names({s}, names);
+      for (const std::string& name : names) {
+        if (frame.defined.contains(name)) continue;
+        frame.scope.names[name] = Poisoned{};
+      }
+    };
+    try {
+      statement(s, frame);
+    } catch (const Error& e) {
+      errors_.insert(errors_.end(), e.diagnostics().begin(), e.diagnostics().end());
+      poison();
+      if (e.diagnostics()[0].code == "E0250") throw Silent{};
+    } catch (const Silent&) {
+      poison();
+    }
+  }
+}
+
+void Lowering::statement(const Statement& s, Frame& frame) {
+  switch (s.kind) {
+    case Statement::Kind::Define: return define(s, frame);
+    case Statement::Kind::Const: return constant(s.targets[0], *s.value, frame);
+    case Statement::Kind::Loop: return loop(s, frame);
+    case Statement::Kind::If: return choose(s, frame);
+    case Statement::Kind::For: return effects(s, frame);
+    case Statement::Kind::Force: return force(s, frame);
+    case Statement::Kind::Stage: return general(s, frame);
+  }
+}
+
+ArrayId Lowering::named_array(const std::string& name, const Place& place, const Scope& scope) const {
+  const Binding* binding = scope.find(name);
+  if (!binding) {
+    Context context;
+    Scope copy = scope;
+    context.scope = &copy;
+    unknown_name(Ast{.kind = AstKind::Name, .place = place, .name = name}, context);
+  }
+  if (std::holds_alternative<Poisoned>(*binding)) throw Silent{};
+  if (const auto* view = std::get_if<View>(binding); view && view->prefix.empty() && !view->base) return view->array;
+  if (const auto* collection = std::get_if<Collection>(binding)) return collection->values;
+  error("E0248", place, "'" + name + "' is not an array");
+}
+
+// ---- loops ------------------------------------------------------------------------------------------------
+
+void Lowering::loop(const Statement& s, Frame& frame) {
+  if (s.from.size() != s.targets.size())
+    error("E0237", s.place, std::to_string(s.targets.size()) + (s.targets.size() == 1 ? " state" : " states") + " on the left, " +
+                                std::to_string(s.from.size()) + " initial values");
+  std::vector<std::string> names;
+  for (const Target& target : s.targets) {
+    if (target.indexed || target.type || !target.into.empty())
+      error("E0244", target.place, "the state of a loop is named without indices and type; it has those of its initial value");
+    names.push_back(array_name(target, frame));
+  }
+  Sink sink{next_level_++, {}};
+  Frame inner;
+  inner.scope.parent = &frame.scope;
+  inner.sink = &sink;
+  inner.prefix = frame.prefix;
+  Block block;
+  for (std::size_t i = 0; i < s.targets.size(); ++i) {
+    const Ast& from = *s.from[i];
+    Context context = context_in(frame, names[i], nullptr);
+    std::optional<View> init;
+    if (from.kind == AstKind::Name) init = view(from, context);
+    Carry carry;
+    if (init && init->prefix.empty() && !init->base) {
+      carry.init = init->array;
+      if (open_.contains(carry.init.value)) decide(carry.init, program_[carry.init].type);
+    } else if (init && program_[init->array].shape.size() > init->prefix.size()) {
+      error("E0248", from.place, "a loop starts from a whole array", "name the row in a statement of its own");
+    } else {
+      const Expr value = settle(this->value(from, context));
+      carry.init = scalar_stage(derived(names[i] + "_init"), value, from.place, *frame.sink);
+    }
+    const Array initial = program_[carry.init];
+    const std::string inside = derived(names[i] + "_now");
+    carry.inside = add_array(inside, initial.type, initial.shape, s.targets[i].place, sink.level);
+    inner.scope.names[s.targets[i].name] = View{carry.inside, {}, {}, {}};
+    inner.scope.names[inside] = View{carry.inside, {}, {}, {}};
+    inner.carried[s.targets[i].name] = carry.inside;
+    inner.renamed[s.targets[i].name] = names[i] + "_next";
+    block.carries.push_back(carry);
+  }
+  Stage stage;
+  Dim dim;
+  dim.name = s.name.empty() ? "step" : s.name;
+  dim.place = s.place;
+  Context bounds = context_in(frame, names[0], nullptr);
+  dim.lo = s.lo ? index_value(*s.lo, bounds) : pool_.integer(0);
+  if (s.hi) dim.hi = index_value(*s.hi, bounds);
+  dim.id = program_.add_dim(dim.name);
+  inner.scope.names[dim.name] = IndexBinding{dim.id};
+  if (s.value) {
+    if (contains_fold(*s.value))
+      limit("E0257", s.value->place, "a fold in the condition of a loop is not supported",
+            "carry its value: (u, change) = seq while change > eps from (u0, 1.0) { ... }");
+    Context condition_context = context_in(inner, names[0], nullptr);
+    dim.condition = condition(*s.value, condition_context);
+  }
+  stage.dims.push_back(dim);
+  statements(s.body, inner);
+  for (std::size_t i = 0; i < s.targets.size(); ++i) {
+    const std::string& name = s.targets[i].name;
+    const Binding* next = inner.scope.find(inner.defined.contains(name) ? name : name + "_next");
+    if (inner.scope.names.contains(name) && std::holds_alternative<Poisoned>(inner.scope.names[name])) throw Silent{};
+    const auto* view = next ? std::get_if<View>(next) : nullptr;
+    if (!view) error("E0241", s.targets[i].place, "the body of the loop does not define the next '" + name + "'");
+    block.carries[i].next = view->array;
+    block.results.push_back(view->array);
+    Output output;
+    output.place = s.targets[i].place;
+    output.combine.emplace_back(Seq{true});
+    const Array initial = program_[block.carries[i].init];
+    output.array = add_array(names[i], initial.type, initial.shape, s.targets[i].place, frame.sink->level);
+    stage.outputs.push_back(std::move(output));
+  }
+  block.stages = std::move(sink.stages);
+  stage.body = Nested{std::make_shared<const Block>(std::move(block))};
+  stage.name = stage_name(names[0]);
+  const std::vector<Output> outputs = stage.outputs;
+  emit(std::move(stage), s, *frame.sink);
+  for (std::size_t i = 0; i < outputs.size(); ++i) publish(s.targets[i].name, View{outputs[i].array, {}, {}, {}}, frame);
+}
+
+// ---- choices ------------------------------------------------------------------------------------------------
+
+void Lowering::choose(const Statement& s, Frame& frame) {
+  Context context = context_in(frame, "if", nullptr);
+  std::vector<std::string> then_names, other_names, shared;
+  defined_names(s.body, then_names);
+  defined_names(s.otherwise, other_names);
+  for (const std::string& name : then_names)
+    if (std::count(other_names.begin(), other_names.end(), name) && !std::count(shared.begin(), shared.end(), name)) shared.push_back(name);
+  std::vector<std::string> names;
+  for (const std::string& name : shared) {
+    Target target;
+    target.place = s.place;
+    target.name = name;
+    names.push_back(array_name(target, frame));
+  }
+  if (!names.empty()) context.base = names[0];
+  Stage stage;
+  const Expr c = condition(*s.value, context);
+  std::shared_ptr<const Block> blocks[2];
+  std::vector<ArrayId> results[2];
+  for (int side = 0; side < 2; ++side) {
+    Sink sink{next_level_++, {}};
+    Frame inner;
+    inner.scope.parent = &frame.scope;
+    inner.sink = &sink;
+    inner.prefix = frame.prefix;
+    for (std::size_t i = 0; i < shared.size(); ++i) inner.renamed[shared[i]] = names[i] + (side == 0 ? "_then" : "_else");
+    statements(side == 0 ? s.body : s.otherwise, inner);
+    for (std::size_t i = 0; i < shared.size(); ++i) {
+      const Binding* binding = inner.scope.find(shared[i]);
+      if (!binding || std::holds_alternative<Poisoned>(*binding)) throw Silent{};
+      const auto* view = std::get_if<View>(binding);
+      if (!view || !view->prefix.empty())
+        limit("E0258", s.place, "a nested collection or group as the value '" + shared[i] + "' of a choice is not supported");
+      results[side].push_back(view->array);
+    }
+    blocks[side] = std::make_shared<const Block>(Block{{}, std::move(sink.stages), results[side]});
+  }
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    const Array result = program_[results[0][i]];
+    Output output;
+    output.place = s.place;
+    output.array = add_array(names[i], result.type, result.shape, s.place, frame.sink->level);
+    stage.outputs.push_back(std::move(output));
+  }
+  stage.body = Branch{c, blocks[0], blocks[1]};
+  stage.name = stage_name(names.empty() ? "if" : names[0]);
+  const std::vector<Output> outputs = stage.outputs;
+  emit(std::move(stage), s, *frame.sink);
+  for (std::size_t i = 0; i < shared.size(); ++i) publish(shared[i], View{outputs[i].array, {}, {}, {}}, frame);
+}
+
+// ---- effects ------------------------------------------------------------------------------------------------
+
+Effect Lowering::effect(const PrintAst& print, const std::vector<Expr>& guards, Context& context) {
+  Effect effect;
+  effect.kind = "print";
+  effect.place = print.place;
+  std::vector<Expr> all = guards;
+  Context inner = context;
+  inner.guarded = context.guarded || print.guard;
+  if (print.guard) all.push_back(condition(*print.guard, context));
+  for (const Argument& argument : print.arguments) {
+    if (argument.is_text)
+      effect.arguments.emplace_back(argument.text);
+    else
+      effect.arguments.emplace_back(settle(value(*argument.value, inner)));
+  }
+  effect.guard = conjunction(all);
+  return effect;
+}
+
+void Lowering::effects(const Statement& s, Frame& frame) {
+  Scope scope{&frame.scope};
+  Sink point{next_level_++, {}};
+  Context context = context_in(frame, "print", nullptr);
+  context.scope = &scope;
+  Stage stage;
+  std::vector<Expr> conditions;
+  std::vector<AstPtr> walked;
+  for (const PrintAst& print : s.prints) {
+    for (const Argument& argument : print.arguments)
+      if (argument.value) walked.push_back(argument.value);
+    if (print.guard) walked.push_back(print.guard);
+  }
+  declare(s.generators, walked, context, stage.dims, conditions);
+  context.guarded = !conditions.empty();
+  for (const PrintAst& print : s.prints) stage.effects.push_back(effect(print, conditions, context));
+  if (stage.effects.empty()) return;
+  stage.name = stage_name("print");
+  emit(std::move(stage), s, *frame.sink);
+}
+
+void Lowering::force(const Statement& s, Frame& frame) {
+  const ArrayId array = named_array(s.name, s.place, frame.scope);
+  for (Stage& stage : frame.sink->stages)
+    for (Output& output : stage.outputs)
+      if (output.array == array) {
+        output.force = true;
+        return;
+      }
+  error("E0249", s.place, "'" + s.name + "' is not defined by a statement of this block", "force(x) stands behind the definition of x");
+}
+
+// ---- the general stage ----------------------------------------------------------------------------------------
+
+/// A block whose results are not known yet.
+struct Lowering::OpenBlock {
+  Block block;
+  Frame frame;
+};
+
+Combine Lowering::combine(const CombineAst& ast, const Type& type) {
+  const bool needs = ast.word == "fold" || ast.word == "scan" || ast.word == "scan_right";
+  const bool may = needs || ast.word == "scatter" || ast.word == "group";
+  if ((needs && ast.op.empty()) || (!may && !ast.op.empty()))
+    error("E0260", ast.place, "'" + ast.word + "' has " + (needs ? "an operator: " + ast.word + "(+, " + ast.dim + ")" : "no operator"));
+  std::optional<Operator> op;
+  if (!ast.op.empty()) op = operator_named(ast.op, type, ast.place);
+  if (ast.word == "cat") return Cat{};
+  if (ast.word == "fold") return Fold{*op};
+  if (ast.word == "scan") return Scan{*op, Direction::Left};
+  if (ast.word == "scan_right") return Scan{*op, Direction::Right};
+  if (ast.word == "append") return Append{};
+  if (ast.word == "scatter") return Scatter{op};
+  if (ast.word == "group") return Group{op};
+  return Seq{ast.word == "last"};
+}
+
+/// An array whose type is written out; born lengths become sizes.
+ArrayId Lowering::general_array(const std::string& name, const TypeAst& type, const Place& place, Context& context, Frame& frame) {
+  std::vector<Expr> shape;
+  for (std::size_t i = 0; i < type.shape.size(); ++i) {
+    if (type.shape[i]) {
+      shape.push_back(index_value(*type.shape[i], context));
+      continue;
+    }
+    const std::string& born = type.born[i];
+    if (frame.scope.find(born)) error("E0203", type.place, "'" + born + "' is already defined");
+    const SymbolId symbol = program_.add_symbol(frame.prefix.empty() ? own_name(born) : derived(frame.prefix + "_" + born), Symbol::Origin::Born);
+    shape.push_back(pool_.size(symbol, type.place));
+    frame.scope.names[born] = Value{shape.back()};
+  }
+  return add_array(name, vocabulary_.type(type), std::move(shape), place, frame.sink->level);
+}
+
+Lowering::OpenBlock Lowering::general_block(const BlockAst& ast, Scope& scope, Frame& outer) {
+  OpenBlock open;
+  Sink sink{next_level_++, {}};
+  Frame& frame = open.frame;
+  frame.scope.parent = &scope;
+  frame.sink = &sink;
+  frame.prefix = outer.prefix;
+  for (const CarryAst& c : ast.carries) {
+    Context context = context_in(outer, c.inside, nullptr);
+    Target target;
+    target.place = c.place;
+    target.name = c.inside;
+    Carry carry;
+    carry.init = named_array(c.init, c.place, outer.scope);
+    std::vector<Expr> shape = declared_shape(c.type, context);
+    carry.inside = add_array(array_name(target, frame), vocabulary_.type(c.type), std::move(shape), c.place, sink.level);
+    publish(c.inside, View{carry.inside, {}, {}, {}}, frame);
+    open.block.carries.push_back(carry);
+  }
+  const std::size_t before = errors_.size();
+  statements(ast.statements, frame);
+  if (errors_.size() > before) throw Silent{};
+  for (std::size_t i = 0; i < ast.carries.size(); ++i)
+    open.block.carries[i].next = named_array(ast.carries[i].next, ast.carries[i].place, frame.scope);
+  open.block.stages = std::move(sink.stages);
+  frame.sink = nullptr;
+  return open;
+}
+
+Output Lowering::general_output(const OutAst& out, const Stage& stage, Context& context, Frame& frame, std::vector<OpenBlock>& blocks) {
+  Output output;
+  output.place = out.place;
+  output.force = out.force;
+  const auto named = [&](const std::string& name, const TypeAst& type, const Place& place) {
+    Target target;
+    target.place = place;
+    target.name = name;
+    const std::string unique = array_name(target, frame);
+    Context around = context_in(frame, name, nullptr);
+    return general_array(unique, type, place, around, frame);
+  };
+  if (out.keys && !out.keys->type.born.empty()) output.keys = named(out.keys->name, out.keys->type, out.keys->place);
+  output.array = named(out.name, out.type, out.place);
+  if (out.offsets) output.offsets = named(out.offsets->name, out.offsets->type, out.offsets->place);
+  const Type type = program_[output.array].type;
+  for (const CombineAst& c : out.combines) output.combine.push_back(combine(c, type));
+  bool order = out.combines.size() == stage.dims.size();
+  for (std::size_t i = 0; order && i < stage.dims.size(); ++i) order = out.combines[i].dim == stage.dims[i].name;
+  if (!order)
+    error("E0261", out.place, "'" + out.name + "' does not say for each dimension, in their order, what becomes of it",
+          "write = cat(i) fold(+, k) and so on before the value");
+  const bool recurrent = std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Seq>(c); });
+  if (recurrent) context.scope->names[out.name] = View{output.array, {}, {}, {}};
+  for (const AstPtr& at : out.at) output.at.push_back(index_value(*at, context));
+  if (!out.into.empty()) output.into = named_array(out.into, out.into_place, frame.scope);
+  output.accumulates = out.onto;
+  if (out.key) output.key = settle(value(*out.key, context));
+  if (out.guard) output.guard = condition(*out.guard, context);
+  bool formula = blocks.empty();
+  if (blocks.size() == 1) {
+    const Binding* result = out.value->kind == AstKind::Name ? blocks[0].frame.scope.find(out.value->name) : nullptr;
+    formula = out.value->kind != AstKind::Name || !result;
+  }
+  if (formula) {
+    output.value = convert(value(*out.value, context, &type), type, out.value->place);
+    for (OpenBlock& open : blocks) open.block.results.emplace_back();
+    return output;
+  }
+  const AstPtr values[2] = {out.value, out.otherwise};
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (!values[i] || values[i]->kind != AstKind::Name)
+      error("E0262", out.place, "the value of '" + out.name + "' is a result of each block", blocks.size() == 2 ? "write = a else b" : "");
+    blocks[i].block.results.push_back(named_array(values[i]->name, values[i]->place, blocks[i].frame.scope));
+  }
+  return output;
+}
+
+void Lowering::general(const Statement& s, Frame& frame) {
+  const StageAst& ast = *s.stage;
+  Scope scope{&frame.scope};
+  Context context = context_in(frame, ast.name, nullptr);
+  context.scope = &scope;
+  Stage stage;
+  stage.name = frame.prefix.empty() ? stage_name(ast.name) : stage_name(frame.prefix + "_" + ast.name);
+  std::vector<std::pair<std::size_t, const Ast*>> conditions;
+  for (const DimAst& d : ast.dims) {
+    Dim dim;
+    dim.name = d.name;
+    dim.place = d.place;
+    dim.lo = d.lo ? index_value(*d.lo, context) : pool_.integer(0);
+    if (d.hi) dim.hi = index_value(*d.hi, context);
+    dim.id = program_.add_dim(d.name);
+    if (d.condition) conditions.emplace_back(stage.dims.size(), d.condition.get());
+    if (scope.names.contains(d.name)) error("E0203", d.place, "'" + d.name + "' is already defined");
+    scope.names[d.name] = IndexBinding{dim.id};
+    stage.dims.push_back(std::move(dim));
+  }
+  std::vector<OpenBlock> blocks;
+  Expr branch;
+  if (ast.body == StageAst::Body::Branch) branch = condition(*ast.condition, context);
+  if (ast.body != StageAst::Body::Formula) blocks.push_back(general_block(ast.block, scope, frame));
+  if (ast.body == StageAst::Body::Branch) blocks.push_back(general_block(ast.otherwise, scope, frame));
+  Context inner = context;
+  Scope inner_scope{&scope};
+  inner.scope = &inner_scope;
+  if (blocks.size() == 1)
+    for (const auto& [name, binding] : blocks[0].frame.scope.names) inner_scope.names[name] = binding;
+  for (const auto& [position, ast_condition] : conditions) stage.dims[position].condition = condition(*ast_condition, inner);
+  for (const OutAst& out : ast.outs) stage.outputs.push_back(general_output(out, stage, inner, frame, blocks));
+  for (const PrintAst& print : ast.prints) stage.effects.push_back(effect(print, {}, inner));
+  if (ast.body == StageAst::Body::Block)
+    stage.body = Nested{std::make_shared<const Block>(std::move(blocks[0].block))};
+  else if (ast.body == StageAst::Body::Branch)
+    stage.body = Branch{branch, std::make_shared<const Block>(std::move(blocks[0].block)), std::make_shared<const Block>(std::move(blocks[1].block))};
+  const std::vector<Output> outputs = stage.outputs;
+  emit(std::move(stage), s, *frame.sink);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Output& output = outputs[i];
+    for (const auto& companion : {output.offsets, output.keys})
+      if (companion) publish(companion == output.keys ? ast.outs[i].keys->name : ast.outs[i].offsets->name, View{*companion, {}, {}, {}}, frame);
+    if (!output.offsets && !output.keys) {
+      publish(ast.outs[i].name, View{output.array, {}, {}, {}}, frame);
+      continue;
+    }
+    Collection collection{output.array, output.offsets, output.keys, {}};
+    if (output.keys)
+      collection.rows = {program_[*output.keys].shape[0]};
+    else
+      for (std::size_t d = 0; d < output.combine.size(); ++d) {
+        const Dim& dim = frame.sink->stages.back().dims[d];
+        if (is<Cat>(output.combine[d])) collection.rows.push_back(pool_.apply(Prim::Sub, {dim.hi, dim.lo}));
+      }
+    publish(ast.outs[i].name, std::move(collection), frame);
+  }
+}
+
+}  // namespace twill::text

@@ -1,0 +1,13 @@
+// From a parsed file to its module: programs and tests.
+#pragma once
+
+#include "program/module.h"
+#include "program/text_lower.h"
+
+namespace twill::text {
+
+/// The test that a declaration means, given the definitions of the file and their programs.
+Test test_of(const TestDecl& declaration, const Vocabulary& vocabulary, const Module& module,
+             std::vector<Diagnostic>& errors);
+
+}  // namespace twill::text

@@ -1,0 +1,50 @@
+// Edit distance between names.
+#include "program/text_names.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace twill::text {
+namespace {
+
+/// Insertions, deletions, replacements and swaps of neighbours; a change of case costs nothing.
+std::size_t distance(const std::string& a, const std::string& b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  const auto same = [](char x, char y) {
+    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+  };
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (same(a[i - 1], b[j - 1]) ? 0 : 1)});
+      if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string did_you_mean(const std::string& name, const std::vector<std::string>& candidates) {
+  constexpr std::size_t longest = 64;
+  if (name.size() > longest) return {};
+  const std::string* best = nullptr;
+  std::size_t best_distance = name.size() <= 2 ? 1 : 2 + name.size() / 6;
+  if (name.size() <= 2) best_distance = 1;
+  for (const std::string& candidate : candidates) {
+    if (candidate == name || candidate.size() > longest) continue;
+    const std::size_t d = distance(name, candidate);
+    const bool near = d == 0 || (d <= best_distance && d < std::max(name.size(), candidate.size()));
+    if (near && (!best || d < best_distance)) {
+      best = &candidate;
+      best_distance = d;
+    }
+  }
+  return best ? "did you mean '" + *best + "'?" : std::string{};
+}
+
+}  // namespace twill::text
