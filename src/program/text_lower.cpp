@@ -17,6 +17,13 @@ const Binding* Scope::find(std::string_view name) const {
   return nullptr;
 }
 
+const Binding* Scope::find_array(std::string_view name) const {
+  for (const Scope* scope = this; scope; scope = scope->parent)
+    if (const auto found = scope->names.find(name); found != scope->names.end())
+      if (!std::holds_alternative<IndexBinding>(found->second) && !std::holds_alternative<Value>(found->second)) return &found->second;
+  return nullptr;
+}
+
 Lowering::Lowering(const Vocabulary& vocabulary, std::vector<Diagnostic>& errors)
     : vocabulary_(vocabulary), errors_(errors), pool_(*vocabulary.pool) {
   program_.pool = vocabulary.pool;

@@ -75,6 +75,7 @@ struct Scope {
   std::map<std::string, Binding, std::less<>> names = {};
 
   const Binding* find(std::string_view name) const;
+  const Binding* find_array(std::string_view name) const;  // past indices and values of the same name
 };
 
 /// A list of stages being built. Arrays know the level of the list that defines them.
@@ -292,6 +293,10 @@ struct DeclaredIndex {
   IndexBounds bounds;
 };
 std::optional<DeclaredIndex> as_index(const AstPtr& ast, const std::function<bool(const std::string&)>& is_new);
+
+/// For each dimension of a scatter: does its index alone choose one subscript, and so keep its values apart?
+/// Without data in the subscripts and without operator a new version is written like a formula: all are.
+std::vector<bool> kept_apart(const std::vector<Expr>& at, const std::vector<Dim>& dims, bool has_operator, bool fresh);
 
 /// Does a fold occur in the expression?
 bool contains_fold(const Ast& ast);

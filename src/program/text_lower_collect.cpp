@@ -5,6 +5,24 @@
 
 namespace twill::text {
 
+std::vector<bool> kept_apart(const std::vector<Expr>& at, const std::vector<Dim>& dims, bool has_operator, bool fresh) {
+  const bool data = std::any_of(at.begin(), at.end(), reads_data);
+  if (!data && !has_operator && !fresh) return std::vector<bool>(dims.size(), true);
+  std::vector<bool> apart;
+  for (const Dim& dim : dims) {
+    int uses = 0;
+    bool alone = false;
+    for (const Expr e : at) {
+      visit(e, [&](Expr node) { uses += as<IndexRef>(node) && as<IndexRef>(node)->dim == dim.id; });
+      alone = alone || (as<IndexRef>(e) && as<IndexRef>(e)->dim == dim.id);
+    }
+    apart.push_back(alone && uses == 1);
+  }
+  // At least one dimension scatters: what is combined, or where the rest is zero, must be said somewhere.
+  if (!apart.empty() && std::find(apart.begin(), apart.end(), false) == apart.end()) apart.back() = false;
+  return apart;
+}
+
 /// `c = [ e | … ]`, `c[r] = [ e | … ]`, `c = [ [ e | … ] | … ]`: the innermost generators append.
 void Lowering::collect(const Statement& s, Frame& frame) {
   const Target& target = single_target(s);
@@ -150,10 +168,8 @@ void Lowering::scatter(const Statement& s, Frame& frame) {
   if (ast.args.size() - 1 != shape.size())
     error("E0232", ast.place, "'" + target.name + "' has " + std::to_string(shape.size()) + (shape.size() == 1 ? " dimension" : " dimensions") +
                                   ", but " + std::to_string(ast.args.size() - 1) + (ast.args.size() == 2 ? " subscript is given" : " subscripts are given"));
-  bool data = !ast.op.empty();
   for (std::size_t i = 1; i < ast.args.size(); ++i) {
     output.at.push_back(to_index(guarded_value(*ast.args[i], conditions, context, nullptr), ast.args[i]->place));
-    data = data || reads_data(output.at.back());
   }
   output.value = convert(guarded_value(*ast.args[0], conditions, context, &*type), *type, ast.args[0]->place);
   output.guard = conjunction(conditions);
@@ -161,28 +177,16 @@ void Lowering::scatter(const Statement& s, Frame& frame) {
   Scatter how;
   if (!ast.op.empty()) how.op = operator_named(ast.op, *type, ast.place);
   output.accumulates = output.into && how.op;
-  for (const Dim& dim : stage.dims) {
-    // An index that alone chooses one subscript keeps its values apart.
-    int uses = 0;
-    bool alone = false;
-    for (const Expr at : output.at) {
-      visit(at, [&](Expr node) { uses += as<IndexRef>(node) && as<IndexRef>(node)->dim == dim.id; });
-      alone = alone || (as<IndexRef>(at) && as<IndexRef>(at)->dim == dim.id);
-    }
-    const bool apart = !data || (alone && uses == 1);
-    if (apart)
+  const std::vector<bool> apart = kept_apart(output.at, stage.dims, how.op.has_value(), !output.into);
+  for (std::size_t i = 0; i < stage.dims.size(); ++i) {
+    if (apart[i])
       output.combine.emplace_back(Cat{});
     else
       output.combine.emplace_back(how);
   }
-  // What has an operator combines at every point, even if no index is free to collide.
-  if (how.op && !stage.dims.empty() && std::none_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Scatter>(c); }))
-    output.combine.back() = how;
   if (ast.kind == AstKind::Scatter && stage.dims.empty()) error("E0246", ast.place, "this scatter runs over nothing", "give it an index: { s <- v | i }");
   output.array = add_array(name, *type, std::move(shape), target.place, frame.sink->level);
   const ArrayId array = output.array;
-  if (!data && ast.kind == AstKind::Scatter)
-    for (Combine& c : output.combine) c = how;
   stage.outputs.push_back(std::move(output));
   attach_block(stage, std::move(point), name);
   stage.name = stage_name(name);

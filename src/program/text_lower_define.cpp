@@ -47,8 +47,17 @@ std::string Lowering::array_name(const Target& target, Frame& frame) {
 
 /// Makes a name, and the name of its array where that is another one, known to what follows.
 void Lowering::publish(const std::string& name, Binding binding, Frame& frame) {
-  const auto* view = std::get_if<View>(&binding);
-  if (view && frame.prefix.empty()) frame.scope.names[program_[view->array].name] = binding;
+  if (frame.prefix.empty()) {
+    const auto know = [&](ArrayId array) {
+      frame.scope.names[program_[array].name] = View{array, {}, {}, {}};
+      for (const Expr extent : program_[array].shape)
+        if (const auto* size = as<SizeRef>(extent)) frame.scope.names[program_[size->symbol].name] = Value{extent};
+    };
+    if (const auto* view = std::get_if<View>(&binding)) know(view->array);
+    if (const auto* collection = std::get_if<Collection>(&binding))
+      for (const std::optional<ArrayId>& part : {std::optional(collection->values), collection->offsets, collection->keys})
+        if (part) know(*part);
+  }
   frame.scope.names[name] = std::move(binding);
   frame.defined.insert(name);
 }

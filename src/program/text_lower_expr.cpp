@@ -153,14 +153,14 @@ Value Lowering::field(const Ast& ast, Context& context) {
 
 const Collection* Lowering::collection(const Ast& ast, const Context& context) const {
   if (ast.kind != AstKind::Name) return nullptr;
-  const Binding* binding = context.scope->find(ast.name);
+  const Binding* binding = context.scope->find_array(ast.name);
   return binding ? std::get_if<Collection>(binding) : nullptr;
 }
 
 /// The array or row that an expression names; nothing if it is not one.
 std::optional<View> Lowering::view(const Ast& ast, Context& context) {
   if (ast.kind == AstKind::Name) {
-    const Binding* binding = context.scope->find(ast.name);
+    const Binding* binding = context.scope->find_array(ast.name);
     if (!binding) return std::nullopt;
     if (std::holds_alternative<Poisoned>(*binding)) throw Silent{};
     if (const auto* bound = std::get_if<View>(binding)) return *bound;
@@ -224,9 +224,9 @@ Expr Lowering::length(const Ast& ast, Context& context) {
 Value Lowering::subscript(const Ast& ast, Context& context) {
   const Ast& base = *ast.args[0];
   if (base.kind == AstKind::Name) {
-    const Binding* binding = context.scope->find(base.name);
-    if (!binding) unknown_name(base, context);
-    if (std::holds_alternative<OwnBinding>(*binding)) {
+    const Binding* binding = context.scope->find_array(base.name);
+    if (!binding && !context.scope->find(base.name)) unknown_name(base, context);
+    if (binding && std::holds_alternative<OwnBinding>(*binding)) {
       for (std::size_t i = 1; i < ast.args.size(); ++i)
         if (ast.args[i]->kind != AstKind::Call) index_value(*ast.args[i], context);
       return {pool_.integer(0), true};

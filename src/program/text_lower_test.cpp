@@ -18,7 +18,7 @@ AstPtr integer(std::int64_t value, const Place& place) {
   return std::make_shared<const Ast>(std::move(ast));
 }
 
-AstPtr compare(AstPtr a, std::string op, AstPtr b, const Place& place) {
+AstPtr comparison_of(AstPtr a, std::string op, AstPtr b, const Place& place) {
   Ast ast{.kind = AstKind::Compare, .place = place, .words = {std::move(op)}, .args = {std::move(a), std::move(b)}};
   return std::make_shared<const Ast>(std::move(ast));
 }
@@ -142,17 +142,17 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
     for (std::size_t d = 0; d < rank; ++d) {
       const AstPtr dimension = integer(static_cast<std::int64_t>(d), place);
       const AstPtr end = node(AstKind::Call, "size", {b, dimension}, place);
-      const AstPtr fits = compare(node(AstKind::Call, "size", {a, dimension}, place), "==", end, place);
+      const AstPtr fits = comparison_of(node(AstKind::Call, "size", {a, dimension}, place), "==", end, place);
       sizes = sizes ? node(AstKind::Binary, "and", {sizes, fits}, place) : fits;
       const AstPtr index = node(AstKind::Name, "i" + std::to_string(d), {}, place);
       Generator g;
       g.place = place;
-      g.a = compare(index, "<", end, place);
+      g.a = comparison_of(index, "<", end, place);
       all.generators.push_back(g);
       left_read.push_back(node(AstKind::Call, "pad", {index}, place));
       right_read.push_back(index);
     }
-    all.args = {compare(node(AstKind::Subscript, "", left_read, place), value->words[0], node(AstKind::Subscript, "", right_read, place), place)};
+    all.args = {comparison_of(node(AstKind::Subscript, "", left_read, place), value->words[0], node(AstKind::Subscript, "", right_read, place), place)};
     define("elements", {}, std::make_shared<const Ast>(std::move(all)));
     define("holds", {}, node(AstKind::Binary, "and", {sizes, node(AstKind::Name, "elements", {}, place)}, place));
   } else {

@@ -1,0 +1,83 @@
+// The printer of programs. Its methods are spread over text_print.cpp (the program), text_print_stage.cpp
+// (short and general forms of stages) and text_print_expr.cpp.
+#pragma once
+
+#include "program/program.h"
+
+#include <map>
+#include <set>
+
+namespace twill::text {
+
+class Printer {
+ public:
+  explicit Printer(const Program& program);
+
+  std::string program();
+  std::string expr(Expr e, int level = 0, bool plain = false);
+
+ private:
+  // ---- declarations
+  void note_type(const Type& type);
+  void note_types();
+  void note_operators();
+  std::string declarations();
+  std::string function(std::size_t number);
+  std::string constant(const Constant& constant);
+  std::string results();
+  std::string array_type(const Array& array, std::set<SymbolId>* born = nullptr);
+
+  // ---- stages
+  void stages(std::span<const Stage> stages);
+  void stage(const Stage& stage);
+  bool loop(const Stage& stage);
+  bool effects(const Stage& stage);
+  bool formula(const Stage& stage);
+  bool collection(const Stage& stage);
+  bool scatter(const Stage& stage);
+  void general(const Stage& stage);
+  void block(const Block& block);
+  std::string heads(const Stage& stage, const Output& output);
+  std::string target(const Stage& stage, const Output& output, std::set<DimId>& declared);
+  std::string generators(const Stage& stage, std::size_t first, Expr guard);
+  std::string declaration(const Stage& stage, const Dim& dim);
+  bool walks(const Stage& stage, const Dim& dim) const;
+  bool looks_like_bound(const Stage& stage, Expr guard) const;
+  std::string effect(const Effect& effect);
+  std::string extent(Expr e);
+  std::string combine(const Combine& combine, const std::string& dim);
+  void force(const Stage& stage);
+  bool next_name(const std::string& base, const std::string& name);
+  void line(const std::string& text);
+
+  // ---- expressions
+  std::string literal(const Number& value, bool plain);
+  std::string read(const Read& read, Expr e);
+  std::string apply(const Apply& apply, Expr e, int level, bool plain);
+  std::string make(Expr e);
+  std::string index(Expr e, int level = 0);
+  void share(Expr root);
+
+  // ---- names
+  std::string name(ArrayId id) const { return names_.at(static_cast<std::size_t>(id.value)); }
+  std::string name(const Operator& op) const;
+
+  const Program& program_;
+  std::vector<std::string> names_, symbols_, dims_;  // as written, by id
+  std::vector<std::string> type_names_;
+  std::vector<std::pair<std::string, Type>> types_;
+  std::vector<std::pair<std::string, Operator>> operators_;  // of the user, by the name they are declared with
+  std::set<std::string> taken_;
+  std::set<ArrayId> nested_;                          // values of collections with offsets
+  std::vector<DimId> visible_;                        // dimensions of the stages around
+  std::set<std::string> stage_names_;
+  const Function* function_ = nullptr;                // whose body is being printed
+  std::map<const Node*, std::string> shared_;         // nodes that have a name in the expression being printed
+  std::string text_;
+  int indent_ = 0;
+};
+
+/// A name as it is written: in backquotes if it would not be one otherwise.
+std::string quoted(const std::string& name);
+
+}  // namespace twill::text
