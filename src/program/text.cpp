@@ -29,7 +29,8 @@ void drop_unused_functions(Program& program) {
       for (const Combine& combine : output.combine) {
         if (const auto* fold = std::get_if<Fold>(&combine)) note_operator(fold->op);
         if (const auto* scan = std::get_if<Scan>(&combine)) note_operator(scan->op);
-        if (const auto* scatter = std::get_if<Scatter>(&combine); scatter && scatter->op) note_operator(*scatter->op);
+        if (const auto* scatter = std::get_if<Scatter>(&combine); scatter && scatter->op)
+          note_operator(*scatter->op);
         if (const auto* group = std::get_if<Group>(&combine); group && group->op) note_operator(*group->op);
       }
   });
@@ -39,8 +40,11 @@ void drop_unused_functions(Program& program) {
 /// Errors in the order of the text, each once; of those caused by a call, the place in the callee counts.
 void sort_errors(std::vector<Diagnostic>& errors) {
   const auto key = [](const Diagnostic& d) { return std::pair(d.place.line, d.place.column); };
-  std::stable_sort(errors.begin(), errors.end(), [&](const Diagnostic& a, const Diagnostic& b) { return key(a) < key(b); });
-  const auto same = [&](const Diagnostic& a, const Diagnostic& b) { return key(a) == key(b) && a.code == b.code && a.message == b.message; };
+  std::stable_sort(errors.begin(), errors.end(),
+                   [&](const Diagnostic& a, const Diagnostic& b) { return key(a) < key(b); });
+  const auto same = [&](const Diagnostic& a, const Diagnostic& b) {
+    return key(a) == key(b) && a.code == b.code && a.message == b.message;
+  };
   errors.erase(std::unique(errors.begin(), errors.end(), same), errors.end());
 }
 
@@ -61,7 +65,8 @@ Module parse(std::string name, std::string text) {
     for (const text::Definition& definition : file.definitions) {
       const std::size_t before = errors.size();
       if (vocabulary.definitions.contains(definition.name) || vocabulary.broken.contains(definition.name))
-        errors.push_back({Fault::User, "E0203", definition.place, "'" + definition.name + "' is already defined", {}});
+        errors.push_back(
+            {Fault::User, "E0203", definition.place, "'" + definition.name + "' is already defined", {}});
       Program program = text::Lowering(vocabulary, errors).definition(definition);
       if (errors.size() == before) {
         drop_unused_functions(program);
@@ -96,7 +101,8 @@ Module parse(std::string name, std::string text) {
 Program parse_program(std::string name, std::string text) {
   Module module = parse(std::move(name), std::move(text));
   if (module.programs.size() != 1)
-    fail(Fault::User, "E0130", {}, "expected one definition, found " + std::to_string(module.programs.size()));
+    fail(Fault::User, "E0130", {},
+         "expected one definition, found " + std::to_string(module.programs.size()));
   return std::move(module.programs[0]);
 }
 

@@ -162,15 +162,15 @@ struct Statement {
   Kind kind = Kind::Define;
   Place place;
   std::vector<Hint> hints;
-  std::vector<Target> targets;         // Define, Const, Loop
-  AstPtr value;                        // Define, Const; If: the condition; Loop: the condition of a while
-  std::vector<AstPtr> where;           // Define
-  std::string name;                    // Force: the array; Loop: the index
-  AstPtr lo, hi;                       // Loop
-  std::vector<AstPtr> from;            // Loop
+  std::vector<Target> targets;             // Define, Const, Loop
+  AstPtr value;                            // Define, Const; If: the condition; Loop: the condition of a while
+  std::vector<AstPtr> where;               // Define
+  std::string name;                        // Force: the array; Loop: the index
+  AstPtr lo, hi;                           // Loop
+  std::vector<AstPtr> from;                // Loop
   std::vector<Statement> body, otherwise;  // Loop, If
-  std::vector<Generator> generators;   // For
-  std::vector<PrintAst> prints;        // For
+  std::vector<Generator> generators;       // For
+  std::vector<PrintAst> prints;            // For
   std::shared_ptr<const StageAst> stage;
 };
 

@@ -12,8 +12,9 @@ namespace twill::text {
 namespace {
 
 constexpr std::array<std::string_view, 28> reserved_words = {
-    "all", "and", "any",  "else", "false", "fold",    "for",  "group",      "if",      "in",  "inf",  "into", "let",  "max",
-    "min", "nan", "not",  "or",   "product", "scan", "scan_right", "scatter", "seq", "sum", "then", "true", "where", "while"};
+    "all",        "and",     "any", "else", "false", "fold", "for",   "group", "if",      "in",
+    "inf",        "into",    "let", "max",  "min",   "nan",  "not",   "or",    "product", "scan",
+    "scan_right", "scatter", "seq", "sum",  "then",  "true", "where", "while"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -21,9 +22,11 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 /// Bytes of the UTF-8 character that starts here; 0 if it is malformed.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  std::size_t length = byte(0) < 0x80 ? 1 : byte(0) >= 0xc2 && byte(0) < 0xe0 ? 2 : (byte(0) & 0xf0) == 0xe0 ? 3
-                       : byte(0) >= 0xf0 && byte(0) < 0xf5                    ? 4
-                                                                              : 0;
+  std::size_t length = byte(0) < 0x80                      ? 1
+                       : byte(0) >= 0xc2 && byte(0) < 0xe0 ? 2
+                       : (byte(0) & 0xf0) == 0xe0          ? 3
+                       : byte(0) >= 0xf0 && byte(0) < 0xf5 ? 4
+                                                           : 0;
   if (length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
@@ -62,7 +65,8 @@ class Lexer {
   std::uint32_t column() const { return static_cast<std::uint32_t>(at_ - line_start_ + 1); }
 
   Place place() const {
-    return {source_, line_, start_column_, static_cast<std::uint32_t>(std::max<std::size_t>(1, at_ - start_))};
+    return {source_, line_, start_column_,
+            static_cast<std::uint32_t>(std::max<std::size_t>(1, at_ - start_))};
   }
 
   void error(std::string code, std::string message, std::string help = {}) {
@@ -179,7 +183,8 @@ class Lexer {
     if (after_dot) {  // the field of a tuple: t.0.1 is (t.0).1
       while (is_digit(peek())) ++at_;
       token.text = text_.substr(start_, at_ - start_);
-      const auto [end, status] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), token.number.integer);
+      const auto [end, status] =
+          std::from_chars(token.text.data(), token.text.data() + token.text.size(), token.number.integer);
       return status == std::errc() ? true : too_large(token);
     }
     if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X')) return hexadecimal(token);
@@ -189,7 +194,8 @@ class Lexer {
       ++at_;
       digits += "." + take_digits();
     }
-    if ((peek() == 'e' || peek() == 'E') && (is_digit(peek(1)) || ((peek(1) == '-' || peek(1) == '+') && is_digit(peek(2))))) {
+    if ((peek() == 'e' || peek() == 'E') &&
+        (is_digit(peek(1)) || ((peek(1) == '-' || peek(1) == '+') && is_digit(peek(2))))) {
       token.number.fraction = true;
       digits += 'e';
       ++at_;
@@ -197,8 +203,10 @@ class Lexer {
       digits += take_digits();
     }
     if (!suffix(token)) return false;
-    if (token.number.fraction || (token.number.suffix && is_float(*token.number.suffix))) return fraction(token, digits);
-    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), token.number.integer);
+    if (token.number.fraction || (token.number.suffix && is_float(*token.number.suffix)))
+      return fraction(token, digits);
+    const auto [end, status] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), token.number.integer);
     return status == std::errc() ? true : too_large(token);
   }
 
@@ -216,7 +224,8 @@ class Lexer {
       token.number.value = 0;
     }
     if (token.number.suffix && !is_float(*token.number.suffix)) {
-      error("E0103", "a fraction cannot have the type '" + std::string(info(*token.number.suffix).name) + "'");
+      error("E0103",
+            "a fraction cannot have the type '" + std::string(info(*token.number.suffix).name) + "'");
       token.number.suffix.reset();
     }
     return true;
@@ -225,7 +234,9 @@ class Lexer {
   bool hexadecimal(Token& token) {
     at_ += 2;
     std::string digits;
-    const auto is_hex = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); };
+    const auto is_hex = [](char c) {
+      return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    };
     while (is_hex(peek()) || peek() == '_') {
       if (peek() != '_') digits += peek();
       ++at_;
@@ -235,7 +246,8 @@ class Lexer {
       error("E0103", "this is not a number");
       return false;
     }
-    const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), token.number.integer, 16);
+    const auto [end, status] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), token.number.integer, 16);
     return status == std::errc() ? true : too_large(token);
   }
 
@@ -311,7 +323,8 @@ std::vector<Token> lex(const std::shared_ptr<const SourceText>& source, std::vec
 }
 
 bool is_reserved(std::string_view word) {
-  return word == "with" || std::find(reserved_words.begin(), reserved_words.end(), word) != reserved_words.end();
+  return word == "with" ||
+         std::find(reserved_words.begin(), reserved_words.end(), word) != reserved_words.end();
 }
 
 bool is_plain_name(std::string_view name) {

@@ -23,10 +23,10 @@ struct WrittenNumber {
 
 struct Token {
   TokenKind kind = TokenKind::End;
-  std::string text;     // a name without its quotes, a string's contents, or the symbol
+  std::string text;  // a name without its quotes, a string's contents, or the symbol
   WrittenNumber number;
-  bool quoted = false;  // a name in backquotes: never a keyword
-  bool newline = false; // the first token of its line
+  bool quoted = false;   // a name in backquotes: never a keyword
+  bool newline = false;  // the first token of its line
   Place place;
 };
 

@@ -20,7 +20,9 @@ const Binding* Scope::find(std::string_view name) const {
 const Binding* Scope::find_array(std::string_view name) const {
   for (const Scope* scope = this; scope; scope = scope->parent)
     if (const auto found = scope->names.find(name); found != scope->names.end())
-      if (!std::holds_alternative<IndexBinding>(found->second) && !std::holds_alternative<Value>(found->second)) return &found->second;
+      if (!std::holds_alternative<IndexBinding>(found->second) &&
+          !std::holds_alternative<Value>(found->second))
+        return &found->second;
   return nullptr;
 }
 
@@ -50,7 +52,8 @@ void Lowering::unknown_name(const Ast& ast, const Context& context) const {
 /// A name that Twill makes up: free of everything the user defines and of what exists.
 std::string Lowering::derived(const std::string& base) {
   std::string name = base;
-  for (int n = 2; taken_.contains(name) || reserved_.contains(name); ++n) name = base + "_" + std::to_string(n);
+  for (int n = 2; taken_.contains(name) || reserved_.contains(name); ++n)
+    name = base + "_" + std::to_string(n);
   taken_.insert(name);
   return name;
 }
@@ -68,7 +71,8 @@ std::string Lowering::stage_name(const std::string& base) {
   return name;
 }
 
-ArrayId Lowering::add_array(const std::string& name, Type type, std::vector<Expr> shape, const Place& place, int level) {
+ArrayId Lowering::add_array(const std::string& name, Type type, std::vector<Expr> shape, const Place& place,
+                            int level) {
   const ArrayId id = program_.add_array(name, std::move(type), std::move(shape), place);
   levels_.push_back(level);
   return id;
@@ -86,7 +90,8 @@ void Lowering::reserve(const std::vector<Statement>& statements) {
       reserved_.insert(out.name);
       if (out.offsets) reserved_.insert(out.offsets->name);
       if (out.keys) reserved_.insert(out.keys->name);
-      for (const TypeAst* type : {&out.type, out.offsets ? &out.offsets->type : nullptr, out.keys ? &out.keys->type : nullptr})
+      for (const TypeAst* type :
+           {&out.type, out.offsets ? &out.offsets->type : nullptr, out.keys ? &out.keys->type : nullptr})
         if (type) reserved_.insert(type->born.begin(), type->born.end());
     }
     for (const BlockAst* block : {&s.stage->block, &s.stage->otherwise}) {
@@ -98,7 +103,9 @@ void Lowering::reserve(const std::vector<Statement>& statements) {
 
 void Lowering::count_stage(const Place& place) {
   if (++stage_count_ > max_stages)
-    limit("E0250", place, "this definition has more than " + std::to_string(max_stages) + " stages after its calls are expanded");
+    limit("E0250", place,
+          "this definition has more than " + std::to_string(max_stages) +
+              " stages after its calls are expanded");
 }
 
 // ---- definitions --------------------------------------------------------------------------------------
@@ -161,8 +168,7 @@ Program Lowering::definition(const Definition& d) {
     for (const auto& [array, place] : results(d, frame.scope)) program_.results.push_back(array);
   } catch (const Error& e) {
     errors_.insert(errors_.end(), e.diagnostics().begin(), e.diagnostics().end());
-  } catch (const Silent&) {
-  }
+  } catch (const Silent&) {}
   return std::move(program_);
 }
 
@@ -174,7 +180,8 @@ std::vector<std::pair<ArrayId, Place>> Lowering::results(const Definition& d, co
     if (!binding) {
       std::vector<std::string> candidates;
       for (const auto& [name, other] : scope.names) candidates.push_back(name);
-      error("E0208", result.place, "the result '" + result.name + "' is never defined", did_you_mean(result.name, candidates));
+      error("E0208", result.place, "the result '" + result.name + "' is never defined",
+            did_you_mean(result.name, candidates));
     }
     if (std::holds_alternative<Poisoned>(*binding)) throw Silent{};
     const auto missing = [&] {
@@ -204,7 +211,8 @@ std::vector<std::pair<ArrayId, Place>> Lowering::results(const Definition& d, co
 Type Vocabulary::type(const TypeAst& ast) const {
   if (ast.name.empty()) {
     Record record;
-    for (const TypeAst& element : ast.elements) record.fields.push_back({std::to_string(record.fields.size()), type(element)});
+    for (const TypeAst& element : ast.elements)
+      record.fields.push_back({std::to_string(record.fields.size()), type(element)});
     return std::make_shared<const Record>(std::move(record));
   }
   if (const auto scalar = scalar_named(ast.name)) return *scalar;
@@ -212,7 +220,8 @@ Type Vocabulary::type(const TypeAst& ast) const {
   std::vector<std::string> candidates;
   for (const ScalarInfo& scalar : all_scalars()) candidates.emplace_back(scalar.name);
   for (const auto& [name, type] : types) candidates.push_back(name);
-  fail(Fault::User, "E0210", ast.place, "unknown type '" + ast.name + "'", did_you_mean(ast.name, candidates));
+  fail(Fault::User, "E0210", ast.place, "unknown type '" + ast.name + "'",
+       did_you_mean(ast.name, candidates));
 }
 
 bool is_function_word(std::string_view word) {

@@ -63,7 +63,9 @@ struct Collection {
   std::vector<Expr> rows;  // extents of the indices that number the rows
 };
 
-struct IndexBinding { DimId dim; };
+struct IndexBinding {
+  DimId dim;
+};
 /// The array being defined by a recurrence while its type is not known.
 struct OwnBinding {};
 struct Poisoned {};  // its definition had an error
@@ -87,18 +89,32 @@ struct Sink {
 /// What an expression is lowered in.
 struct Context {
   Scope* scope = nullptr;
-  Sink* sink = nullptr;    // lifted folds become stages here …
-  std::vector<Dim> dims;   // … over those of these dimensions that they use
-  Sink* point = nullptr;   // the block at each point, for folds that cannot be lifted; null: none
-  bool guarded = false;    // a condition decides whether the expression is evaluated
-  std::string base;        // for derived names
+  Sink* sink = nullptr;   // lifted folds become stages here …
+  std::vector<Dim> dims;  // … over those of these dimensions that they use
+  Sink* point = nullptr;  // the block at each point, for folds that cannot be lifted; null: none
+  bool guarded = false;   // a condition decides whether the expression is evaluated
+  std::string base;       // for derived names
 };
 
 /// One index declaration, its bounds gathered from all places.
 struct IndexBounds {
-  struct Bound { AstPtr value; bool strict = false; };
+  struct Bound {
+    AstPtr value;
+    bool strict = false;
+  };
   std::vector<Bound> lo, hi;
 };
+
+/// A subscript that an index takes part in: `x[i]`, `x[i + 1]` (shift), `x[clamp(i - k)]` (no shift).
+struct Walk {
+  ArrayId array;
+  std::size_t dimension = 0;
+  Expr extent;
+  std::optional<std::int64_t> shift;
+};
+
+/// The range of an index that walks arrays like this; null if they do not tell.
+Expr range_of(ExprPool& pool, const std::vector<Walk>& walks);
 
 class Lowering {
  public:
@@ -124,13 +140,16 @@ class Lowering {
 
  private:
   // ---- names (text_lower.cpp)
-  [[noreturn]] void error(std::string code, const Place& place, std::string message, std::string help = {}) const;
-  [[noreturn]] void limit(std::string code, const Place& place, std::string message, std::string help = {}) const;
+  [[noreturn]] void error(std::string code, const Place& place, std::string message,
+                          std::string help = {}) const;
+  [[noreturn]] void limit(std::string code, const Place& place, std::string message,
+                          std::string help = {}) const;
   [[noreturn]] void unknown_name(const Ast& ast, const Context& context) const;
   std::string derived(const std::string& base);
   std::string own_name(const std::string& name);
   std::string stage_name(const std::string& name);
-  ArrayId add_array(const std::string& name, Type type, std::vector<Expr> shape, const Place& place, int level);
+  ArrayId add_array(const std::string& name, Type type, std::vector<Expr> shape, const Place& place,
+                    int level);
   int level_of(ArrayId array) const { return levels_[static_cast<std::size_t>(array.value)]; }
   void reserve(const std::vector<Statement>& statements);
   void count_stage(const Place& place);
@@ -146,7 +165,8 @@ class Lowering {
   Value choice(const Ast& ast, Context& context, const Type* wanted);
   Value record(const Ast& ast, Context& context, const Type* wanted);
   Value tuple(const Ast& ast, Context& context, const Type* wanted);
-  Value read(const View& view, const std::vector<AstPtr>& subscripts, std::size_t first, const Ast& ast, Context& context);
+  Value read(const View& view, const std::vector<AstPtr>& subscripts, std::size_t first, const Ast& ast,
+             Context& context);
   Value equal(const Value& a, const Value& b, bool approximately, const Place& place);
   Value apply(Prim prim, std::vector<Value> operands, const Place& place);
   std::optional<View> view(const Ast& ast, Context& context);
@@ -165,10 +185,11 @@ class Lowering {
 
   // ---- folds and choices inside expressions (text_lower_fold.cpp)
   Value fold(const Ast& ast, Context& context);
-  Value guarded_choice(Expr condition, const Ast* then, const Ast* otherwise, const Place& place, Context& context,
-                       const Type* wanted);
+  Value guarded_choice(Expr condition, const Ast* then, const Ast* otherwise, const Place& place,
+                       Context& context, const Type* wanted);
   /// The value of a point under conditions: folds in it must not run where these fail.
-  Value guarded_value(const Ast& ast, const std::vector<Expr>& conditions, Context& context, const Type* wanted);
+  Value guarded_value(const Ast& ast, const std::vector<Expr>& conditions, Context& context,
+                      const Type* wanted);
   Value branch(Expr condition, Sink then, Value then_value, Sink otherwise, Value otherwise_value,
                const Place& place, Context& context);
   ArrayId scalar_stage(const std::string& name, Expr value, const Place& place, Sink& sink);
@@ -193,7 +214,9 @@ class Lowering {
   void declare_element(const Generator& generator, Context& context, std::vector<Dim>& dims,
                        const std::vector<Expr>& conditions);
   void guard_bounds(Dim& dim, const std::vector<Expr>& conditions);
-  Expr walked_extent(const std::string& index, const Ast& ast, Context& context);
+  void for_each_walk(const std::string& index, const Ast& ast, Context& context,
+                     const std::function<void(const Walk&)>& found);
+  Expr walked_extent(const std::string& index, const std::vector<AstPtr>& walked, Context& context);
   Expr bound(const std::vector<IndexBounds::Bound>& bounds, bool upper, Context& context);
   Expr conjunction(const std::vector<Expr>& conditions);
 
@@ -206,8 +229,8 @@ class Lowering {
   void declare_pieces(const Statement& statement, std::vector<Piece>& pieces, Context& context,
                       std::vector<Dim>& dims, std::vector<AstPtr>& guards);
   void find_own_types(const Statement& statement, Frame& frame, std::vector<Piece>& pieces);
-  void lower_piece(Piece& piece, const std::vector<Dim>& dims, const std::vector<Expr>& guards, Context& context,
-                   const Frame& frame);
+  void lower_piece(Piece& piece, const std::vector<Dim>& dims, const std::vector<Expr>& guards,
+                   Context& context, const Frame& frame);
   std::vector<Expr> shape_of(const Piece& piece, const std::vector<Dim>& dims, Context& context);
   std::optional<Type> declared_type(const Target& target, const Frame& frame) const;
   const TypeAst* declared(const Target& target, const Frame& frame) const;
@@ -235,7 +258,8 @@ class Lowering {
   OpenBlock general_block(const BlockAst& ast, Scope& scope, Frame& outer);
   Output general_output(const OutAst& out, const Stage& stage, Context& context, Frame& frame,
                         std::vector<OpenBlock>& blocks);
-  ArrayId general_array(const std::string& name, const TypeAst& type, const Place& place, Context& context, Frame& frame);
+  ArrayId general_array(const std::string& name, const TypeAst& type, const Place& place, Context& context,
+                        Frame& frame);
   Effect effect(const PrintAst& print, const std::vector<Expr>& guards, Context& context);
   Combine combine(const CombineAst& ast, const Type& type);
   ArrayId named_array(const std::string& name, const Place& place, const Scope& scope) const;
@@ -244,7 +268,8 @@ class Lowering {
   bool is_call(const Ast& ast) const;
   void call_statement(const Statement& statement, Frame& frame);
   std::vector<Binding> inline_call(const Ast& call, Frame& frame, const std::vector<std::string>& names);
-  Binding argument(const InputAst& input, const Ast* given, const Ast& call, Frame& frame, const std::string& base);
+  Binding argument(const InputAst& input, const Ast* given, const Ast& call, Frame& frame,
+                   const std::string& base);
   void bind_shape(const InputAst& input, const View& view, Frame& inner, const Place& place);
   std::vector<std::pair<ArrayId, Place>> results(const Definition& definition, const Scope& scope);
 
@@ -252,11 +277,11 @@ class Lowering {
   std::vector<Diagnostic>& errors_;
   Program program_;
   ExprPool& pool_;
-  std::vector<int> levels_;                  // by ArrayId
-  std::map<int, std::vector<Number>> open_;  // constants whose type is open, by ArrayId: elements as written
-  std::set<std::string, std::less<>> taken_;     // names of arrays and sizes
-  std::set<std::string, std::less<>> stages_;    // names of stages
-  std::set<std::string, std::less<>> reserved_;  // names that the user defines somewhere
+  std::vector<int> levels_;                   // by ArrayId
+  std::map<int, std::vector<Number>> open_;   // constants whose type is open, by ArrayId: elements as written
+  std::set<std::string, std::less<>> taken_;  // names of arrays and sizes
+  std::set<std::string, std::less<>> stages_;              // names of stages
+  std::set<std::string, std::less<>> reserved_;            // names that the user defines somewhere
   std::map<std::string, std::optional<TypeAst>> results_;  // of the definition being lowered
   int next_level_ = 1;
   int stage_count_ = 0;
@@ -266,10 +291,11 @@ class Lowering {
 struct Lowering::Frame {
   Scope scope = {};
   Sink* sink = nullptr;
-  std::string prefix;                          // of names, inside a call
-  std::map<std::string, std::string> renamed;  // outputs of a loop or choice: base of the name that `u` has in it
-  std::map<std::string, std::string> exact;    // results of a call: the name that `y` has in the caller
-  std::map<std::string, ArrayId> carried;      // states of the loop
+  std::string prefix;  // of names, inside a call
+  std::map<std::string, std::string>
+      renamed;  // outputs of a loop or choice: base of the name that `u` has in it
+  std::map<std::string, std::string> exact;  // results of a call: the name that `y` has in the caller
+  std::map<std::string, ArrayId> carried;    // states of the loop
   std::set<std::string> defined;
 };
 
@@ -278,25 +304,28 @@ struct Lowering::Piece {
   const Target* target = nullptr;
   std::vector<const Ast*> heads;  // SeqOver, Scan, Fold, outermost first
   const Ast* body = nullptr;
-  std::vector<std::string> indices;                      // on the left, in order
-  std::map<std::string, const Ast*> head_of;             // index → the head that treats it
-  std::vector<Expr> conditions;                          // of its folds
+  std::vector<std::string> indices;           // on the left, in order
+  std::map<std::string, const Ast*> head_of;  // index → the head that treats it
+  std::vector<Expr> conditions;               // of its folds
   std::optional<Type> type;
   std::optional<ArrayId> into;
   ArrayId array;
   Output output;
 };
 
-/// An index with bounds, if the expression is one: `i`, `i < n`, `0 < i <= n`, for a name that `is_new` accepts.
+/// An index with bounds, if the expression is one: `i`, `i < n`, `0 < i <= n`, for a name that `is_new`
+/// accepts.
 struct DeclaredIndex {
   std::string name;
   IndexBounds bounds;
 };
-std::optional<DeclaredIndex> as_index(const AstPtr& ast, const std::function<bool(const std::string&)>& is_new);
+std::optional<DeclaredIndex> as_index(const AstPtr& ast,
+                                      const std::function<bool(const std::string&)>& is_new);
 
 /// For each dimension of a scatter: does its index alone choose one subscript, and so keep its values apart?
 /// Without data in the subscripts and without operator a new version is written like a formula: all are.
-std::vector<bool> kept_apart(const std::vector<Expr>& at, const std::vector<Dim>& dims, bool has_operator, bool fresh);
+std::vector<bool> kept_apart(const std::vector<Expr>& at, const std::vector<Dim>& dims, bool has_operator,
+                             bool fresh);
 
 /// Does a fold occur in the expression?
 bool contains_fold(const Ast& ast);

@@ -17,13 +17,16 @@ void Lowering::call_statement(const Statement& s, Frame& frame) {
   if (vocabulary_.broken.contains(call.name)) throw Silent{};
   const Definition& callee = *vocabulary_.definitions.find(call.name)->second;
   if (callee.results.size() != s.targets.size())
-    error("E0237", s.place, "'" + call.name + "' has " + std::to_string(callee.results.size()) +
-                                (callee.results.size() == 1 ? " result" : " results") + ", but " + std::to_string(s.targets.size()) +
-                                (s.targets.size() == 1 ? " name stands" : " names stand") + " on the left");
+    error("E0237", s.place,
+          "'" + call.name + "' has " + std::to_string(callee.results.size()) +
+              (callee.results.size() == 1 ? " result" : " results") + ", but " +
+              std::to_string(s.targets.size()) + (s.targets.size() == 1 ? " name stands" : " names stand") +
+              " on the left");
   std::vector<std::string> names;
   for (const Target& target : s.targets) {
     if (target.indexed || target.type || !target.into.empty())
-      error("E0244", target.place, "the result of a call is named without indices and type", "write " + target.name + " = " + call.name + "(...)");
+      error("E0244", target.place, "the result of a call is named without indices and type",
+            "write " + target.name + " = " + call.name + "(...)");
     names.push_back(array_name(target, frame));
   }
   if (!s.where.empty()) error("E0245", s.where[0]->place, "a call has no conditions");
@@ -34,12 +37,15 @@ void Lowering::call_statement(const Statement& s, Frame& frame) {
   for (std::size_t i = 0; i < bindings.size(); ++i) publish(s.targets[i].name, bindings[i], frame);
 }
 
-std::vector<Binding> Lowering::inline_call(const Ast& call, Frame& frame, const std::vector<std::string>& names) {
+std::vector<Binding> Lowering::inline_call(const Ast& call, Frame& frame,
+                                           const std::vector<std::string>& names) {
   if (vocabulary_.broken.contains(call.name)) throw Silent{};
   const Definition& callee = *vocabulary_.definitions.find(call.name)->second;
   if (call.args.size() > callee.inputs.size())
-    error("E0221", call.place, "'" + call.name + "' takes " + std::to_string(callee.inputs.size()) +
-                                   (callee.inputs.size() == 1 ? " argument" : " arguments") + ", not " + std::to_string(call.args.size()));
+    error("E0221", call.place,
+          "'" + call.name + "' takes " + std::to_string(callee.inputs.size()) +
+              (callee.inputs.size() == 1 ? " argument" : " arguments") + ", not " +
+              std::to_string(call.args.size()));
   Frame inner;
   inner.sink = frame.sink;
   inner.prefix = names.empty() ? callee.name : names[0];
@@ -47,7 +53,8 @@ std::vector<Binding> Lowering::inline_call(const Ast& call, Frame& frame, const 
     const InputAst& input = callee.inputs[i];
     const Ast* given = i < call.args.size() ? call.args[i].get() : nullptr;
     Binding binding = argument(input, given, call, frame, inner.prefix);
-    if (const auto* view = std::get_if<View>(&binding)) bind_shape(input, *view, inner, given ? given->place : call.place);
+    if (const auto* view = std::get_if<View>(&binding))
+      bind_shape(input, *view, inner, given ? given->place : call.place);
     inner.scope.names[input.name] = std::move(binding);
   }
   for (std::size_t i = 0; i < names.size(); ++i) inner.exact[callee.results[i].name] = names[i];
@@ -63,7 +70,12 @@ std::vector<Binding> Lowering::inline_call(const Ast& call, Frame& frame, const 
     if (!binding || std::holds_alternative<Poisoned>(*binding)) throw Silent{};
     const auto* collection = std::get_if<Collection>(binding);
     if (collection && !result.part.empty())
-      bindings.emplace_back(View{result.part == "keys" ? *collection->keys : result.part == "offsets" ? *collection->offsets : collection->values, {}, {}, {}});
+      bindings.emplace_back(View{result.part == "keys"      ? *collection->keys
+                                 : result.part == "offsets" ? *collection->offsets
+                                                            : collection->values,
+                                 {},
+                                 {},
+                                 {}});
     else
       bindings.push_back(*binding);
   }
@@ -71,7 +83,8 @@ std::vector<Binding> Lowering::inline_call(const Ast& call, Frame& frame, const 
 }
 
 /// What a parameter stands for: an array of the caller, or a scalar.
-Binding Lowering::argument(const InputAst& input, const Ast* given, const Ast& call, Frame& frame, const std::string& base) {
+Binding Lowering::argument(const InputAst& input, const Ast* given, const Ast& call, Frame& frame,
+                           const std::string& base) {
   const Type type = vocabulary_.type(input.type);
   if (!given && !input.fallback)
     error("E0221", call.place, "the call of '" + call.name + "' lacks the argument '" + input.name + "'");
@@ -80,21 +93,30 @@ Binding Lowering::argument(const InputAst& input, const Ast* given, const Ast& c
   std::optional<View> array;
   if (is_call(ast)) {
     const std::vector<Binding> results = inline_call(ast, frame, {derived(base + "_" + input.name)});
-    if (results.size() != 1) error("E0237", ast.place, "'" + ast.name + "' has " + std::to_string(results.size()) + " results", "name them in a statement of its own");
+    if (results.size() != 1)
+      error("E0237", ast.place, "'" + ast.name + "' has " + std::to_string(results.size()) + " results",
+            "name them in a statement of its own");
     if (const auto* view = std::get_if<View>(&results[0])) array = *view;
   } else if (given) {
     array = view(ast, context);
   }
   if (input.type.has_shape || (array && array->prefix.empty() && !array->base)) {
-    if (!array) error("E0263", ast.place, "the argument '" + input.name + "' of '" + call.name + "' is an array", "name it in a statement of its own");
-    if (!array->prefix.empty() || array->base) limit("E0259", ast.place, "a row as an argument is not supported", "copy it: r = x[i]");
+    if (!array)
+      error("E0263", ast.place, "the argument '" + input.name + "' of '" + call.name + "' is an array",
+            "name it in a statement of its own");
+    if (!array->prefix.empty() || array->base)
+      limit("E0259", ast.place, "a row as an argument is not supported", "copy it: r = x[i]");
     if (open_.contains(array->array.value)) decide(array->array, type);
     const Array& actual = program_[array->array];
     if (actual.type != type)
-      error("E0263", ast.place, "the argument '" + input.name + "' of '" + call.name + "' is '" + to_string(type) + "', not '" + to_string(actual.type) + "'");
+      error("E0263", ast.place,
+            "the argument '" + input.name + "' of '" + call.name + "' is '" + to_string(type) + "', not '" +
+                to_string(actual.type) + "'");
     if (actual.shape.size() != input.type.shape.size())
-      error("E0263", ast.place, "the argument '" + input.name + "' of '" + call.name + "' has " + std::to_string(input.type.shape.size()) +
-                                    " dimensions, not " + std::to_string(actual.shape.size()));
+      error("E0263", ast.place,
+            "the argument '" + input.name + "' of '" + call.name + "' has " +
+                std::to_string(input.type.shape.size()) + " dimensions, not " +
+                std::to_string(actual.shape.size()));
     return *array;
   }
   const Expr value = convert(this->value(ast, context, &type), type, ast.place);
@@ -114,9 +136,11 @@ void Lowering::bind_shape(const InputAst& input, const View& view, Frame& inner,
       inner.scope.names[ast.name] = Value{actual};
     } else if (ast.kind == AstKind::Binary && (ast.name == "+" || ast.name == "-") && unknown(*ast.args[0])) {
       const Prim back = ast.name == "+" ? Prim::Sub : Prim::Add;
-      inner.scope.names[ast.args[0]->name] = Value{pool_.apply(back, {actual, index_value(*ast.args[1], context)}, place)};
+      inner.scope.names[ast.args[0]->name] =
+          Value{pool_.apply(back, {actual, index_value(*ast.args[1], context)}, place)};
     } else if (ast.kind == AstKind::Binary && ast.name == "+" && unknown(*ast.args[1])) {
-      inner.scope.names[ast.args[1]->name] = Value{pool_.apply(Prim::Sub, {actual, index_value(*ast.args[0], context)}, place)};
+      inner.scope.names[ast.args[1]->name] =
+          Value{pool_.apply(Prim::Sub, {actual, index_value(*ast.args[0], context)}, place)};
     }
   }
 }

@@ -5,7 +5,8 @@
 
 namespace twill::text {
 
-std::vector<bool> kept_apart(const std::vector<Expr>& at, const std::vector<Dim>& dims, bool has_operator, bool fresh) {
+std::vector<bool> kept_apart(const std::vector<Expr>& at, const std::vector<Dim>& dims, bool has_operator,
+                             bool fresh) {
   const bool data = std::any_of(at.begin(), at.end(), reads_data);
   if (!data && !has_operator && !fresh) return std::vector<bool>(dims.size(), true);
   std::vector<bool> apart;
@@ -26,7 +27,9 @@ std::vector<bool> kept_apart(const std::vector<Expr>& at, const std::vector<Dim>
 /// `c = [ e | … ]`, `c[r] = [ e | … ]`, `c = [ [ e | … ] | … ]`: the innermost generators append.
 void Lowering::collect(const Statement& s, Frame& frame) {
   const Target& target = single_target(s);
-  if (!s.where.empty()) error("E0245", s.where[0]->place, "conditions of a comprehension stand behind its bar", "write [ e | x in xs, condition ]");
+  if (!s.where.empty())
+    error("E0245", s.where[0]->place, "conditions of a comprehension stand behind its bar",
+          "write [ e | x in xs, condition ]");
   if (!target.into.empty()) error("E0245", target.into_place, "a collection is always new");
   const std::string name = array_name(target, frame);
   Scope scope{&frame.scope};
@@ -42,12 +45,14 @@ void Lowering::collect(const Statement& s, Frame& frame) {
     collection = collection->args[0].get();
   }
   if (!conditions.empty())
-    limit("E0256", collection->place, "conditions on the outer indices of a nested collection are not supported",
+    limit("E0256", collection->place,
+          "conditions on the outer indices of a nested collection are not supported",
           "collect what passes them first, and then run over that");
   const std::size_t rows = stage.dims.size();
   declare(collection->generators, {collection->args[0]}, context, stage.dims, conditions);
   if (stage.dims.size() == rows)
-    error("E0246", collection->place, "this comprehension runs over nothing", "give it a generator: [ e | x in xs ]");
+    error("E0246", collection->place, "this comprehension runs over nothing",
+          "give it a generator: [ e | x in xs ]");
   context.guarded = !conditions.empty();
   const std::optional<Type> wanted = declared_type(target, frame);
   const Value value = guarded_value(*collection->args[0], conditions, context, wanted ? &*wanted : nullptr);
@@ -69,7 +74,9 @@ void Lowering::collect(const Statement& s, Frame& frame) {
       nested.rows.push_back(extent);
       count = pool_.apply(Prim::Mul, {count, extent});
     }
-    nested.offsets = add_array(derived(name + "_offsets"), Scalar::I64, {pool_.apply(Prim::Add, {count, pool_.integer(1)})}, target.place, frame.sink->level);
+    nested.offsets =
+        add_array(derived(name + "_offsets"), Scalar::I64,
+                  {pool_.apply(Prim::Add, {count, pool_.integer(1)})}, target.place, frame.sink->level);
     output.offsets = nested.offsets;
     binding = nested;
   }
@@ -84,9 +91,13 @@ void Lowering::collect(const Statement& s, Frame& frame) {
 void Lowering::group(const Statement& s, Frame& frame) {
   const Target& target = single_target(s);
   const Ast& collection = *s.value->args[0];
-  if (!s.where.empty()) error("E0245", s.where[0]->place, "conditions of a comprehension stand behind its bar", "write group [ (k, v) | x in xs, condition ]");
-  if (target.indexed || !target.into.empty()) error("E0245", target.place, "a group is a whole: it has no indices on the left");
-  if (collection.kind != AstKind::Collect || collection.args[0]->kind != AstKind::Tuple || collection.args[0]->args.size() != 2)
+  if (!s.where.empty())
+    error("E0245", s.where[0]->place, "conditions of a comprehension stand behind its bar",
+          "write group [ (k, v) | x in xs, condition ]");
+  if (target.indexed || !target.into.empty())
+    error("E0245", target.place, "a group is a whole: it has no indices on the left");
+  if (collection.kind != AstKind::Collect || collection.args[0]->kind != AstKind::Tuple ||
+      collection.args[0]->args.size() != 2)
     error("E0247", collection.place, "a group is made of pairs", "write group [ (key, value) | x in xs ]");
   const std::string name = array_name(target, frame);
   Scope scope{&frame.scope};
@@ -96,11 +107,14 @@ void Lowering::group(const Statement& s, Frame& frame) {
   Stage stage;
   std::vector<Expr> conditions;
   declare(collection.generators, {collection.args[0]}, context, stage.dims, conditions);
-  if (stage.dims.empty()) error("E0246", collection.place, "this comprehension runs over nothing", "give it a generator: [ e | x in xs ]");
+  if (stage.dims.empty())
+    error("E0246", collection.place, "this comprehension runs over nothing",
+          "give it a generator: [ e | x in xs ]");
   context.guarded = !conditions.empty();
   const Ast& pair = *collection.args[0];
   const std::string& op_name = s.value->op;
-  const std::optional<Type> wanted = operand_type(op_name) ? std::optional(*operand_type(op_name)) : declared_type(target, frame);
+  const std::optional<Type> wanted =
+      operand_type(op_name) ? std::optional(*operand_type(op_name)) : declared_type(target, frame);
   const Expr key = settle(guarded_value(*pair.args[0], conditions, context, nullptr));
   const Value value = guarded_value(*pair.args[1], conditions, context, wanted ? &*wanted : nullptr);
   Output output;
@@ -113,12 +127,15 @@ void Lowering::group(const Statement& s, Frame& frame) {
   if (!op_name.empty()) how.op = operator_named(op_name, type, s.value->place);
   output.combine.assign(stage.dims.size(), how);
   const Expr groups = pool_.size(program_.add_symbol(derived(name + "_len"), Symbol::Origin::Born));
-  const Expr total = how.op ? groups : pool_.size(program_.add_symbol(derived(name + "_total"), Symbol::Origin::Born));
+  const Expr total =
+      how.op ? groups : pool_.size(program_.add_symbol(derived(name + "_total"), Symbol::Origin::Born));
   const int level = frame.sink->level;
   Collection result;
   result.values = output.array = add_array(name, type, {total}, target.place, level);
   if (!how.op)
-    result.offsets = output.offsets = add_array(derived(name + "_offsets"), Scalar::I64, {pool_.apply(Prim::Add, {groups, pool_.integer(1)})}, target.place, level);
+    result.offsets = output.offsets =
+        add_array(derived(name + "_offsets"), Scalar::I64,
+                  {pool_.apply(Prim::Add, {groups, pool_.integer(1)})}, target.place, level);
   result.keys = output.keys = add_array(derived(name + "_keys"), key->type, {groups}, target.place, level);
   result.rows = {groups};
   stage.outputs.push_back(std::move(output));
@@ -132,8 +149,11 @@ void Lowering::group(const Statement& s, Frame& frame) {
 void Lowering::scatter(const Statement& s, Frame& frame) {
   const Target& target = single_target(s);
   const Ast& ast = *s.value;
-  if (!s.where.empty()) error("E0245", s.where[0]->place, "conditions of a scatter stand behind its bar", "write { s <- v | i, condition }");
-  if (target.indexed || !target.into.empty()) error("E0245", target.place, "a scatter writes a whole array: it has no indices on the left");
+  if (!s.where.empty())
+    error("E0245", s.where[0]->place, "conditions of a scatter stand behind its bar",
+          "write { s <- v | i, condition }");
+  if (target.indexed || !target.into.empty())
+    error("E0245", target.place, "a scatter writes a whole array: it has no indices on the left");
   Scope scope{&frame.scope};
   Sink point{next_level_++, {}};
   Context context = context_in(frame, target.name, &point);
@@ -156,7 +176,8 @@ void Lowering::scatter(const Statement& s, Frame& frame) {
       type = program_[state->second].type;
       shape = program_[state->second].shape;
     } else {
-      error("E0243", ast.place, "nothing tells the shape of '" + target.name + "'", "declare it: " + target.name + ": i64[256] = scatter(+) { ... }");
+      error("E0243", ast.place, "nothing tells the shape of '" + target.name + "'",
+            "declare it: " + target.name + ": i64[256] = scatter(+) { ... }");
     }
   }
   const std::string name = array_name(target, frame);
@@ -166,10 +187,14 @@ void Lowering::scatter(const Statement& s, Frame& frame) {
   declare(ast.generators, ast.args, context, stage.dims, conditions);
   context.guarded = !conditions.empty();
   if (ast.args.size() - 1 != shape.size())
-    error("E0232", ast.place, "'" + target.name + "' has " + std::to_string(shape.size()) + (shape.size() == 1 ? " dimension" : " dimensions") +
-                                  ", but " + std::to_string(ast.args.size() - 1) + (ast.args.size() == 2 ? " subscript is given" : " subscripts are given"));
+    error("E0232", ast.place,
+          "'" + target.name + "' has " + std::to_string(shape.size()) +
+              (shape.size() == 1 ? " dimension" : " dimensions") + ", but " +
+              std::to_string(ast.args.size() - 1) +
+              (ast.args.size() == 2 ? " subscript is given" : " subscripts are given"));
   for (std::size_t i = 1; i < ast.args.size(); ++i) {
-    output.at.push_back(to_index(guarded_value(*ast.args[i], conditions, context, nullptr), ast.args[i]->place));
+    output.at.push_back(
+        to_index(guarded_value(*ast.args[i], conditions, context, nullptr), ast.args[i]->place));
   }
   output.value = convert(guarded_value(*ast.args[0], conditions, context, &*type), *type, ast.args[0]->place);
   output.guard = conjunction(conditions);
@@ -184,7 +209,8 @@ void Lowering::scatter(const Statement& s, Frame& frame) {
     else
       output.combine.emplace_back(how);
   }
-  if (ast.kind == AstKind::Scatter && stage.dims.empty()) error("E0246", ast.place, "this scatter runs over nothing", "give it an index: { s <- v | i }");
+  if (ast.kind == AstKind::Scatter && stage.dims.empty())
+    error("E0246", ast.place, "this scatter runs over nothing", "give it an index: { s <- v | i }");
   output.array = add_array(name, *type, std::move(shape), target.place, frame.sink->level);
   const ArrayId array = output.array;
   stage.outputs.push_back(std::move(output));

@@ -17,7 +17,8 @@ std::string index_name(const Generator& g) {
 
 bool mentions(const Ast& ast, const std::function<bool(const Ast&)>& found) {
   if (found(ast)) return true;
-  return std::any_of(ast.args.begin(), ast.args.end(), [&](const AstPtr& arg) { return mentions(*arg, found); });
+  return std::any_of(ast.args.begin(), ast.args.end(),
+                     [&](const AstPtr& arg) { return mentions(*arg, found); });
 }
 
 }  // namespace
@@ -34,14 +35,17 @@ Context Lowering::context_in(Frame& frame, const std::string& base, Sink* point)
 /// The name that the array of a target has in the program. Also checks that the name is free.
 std::string Lowering::array_name(const Target& target, Frame& frame) {
   const std::string& name = target.name;
-  const bool given = frame.carried.contains(name) || frame.renamed.contains(name) || frame.exact.contains(name);
+  const bool given =
+      frame.carried.contains(name) || frame.renamed.contains(name) || frame.exact.contains(name);
   const Binding* known = given ? nullptr : frame.scope.find(name);
   if (frame.defined.contains(name) || known) {
     if (known && std::holds_alternative<Poisoned>(*known)) throw Silent{};
-    error("E0203", target.place, "'" + name + "' is already defined", "values never change: choose another name, or carry a state with seq");
+    error("E0203", target.place, "'" + name + "' is already defined",
+          "values never change: choose another name, or carry a state with seq");
   }
   if (const auto exact = frame.exact.find(name); exact != frame.exact.end()) return exact->second;
-  if (const auto renamed = frame.renamed.find(name); renamed != frame.renamed.end()) return derived(renamed->second);
+  if (const auto renamed = frame.renamed.find(name); renamed != frame.renamed.end())
+    return derived(renamed->second);
   return frame.prefix.empty() ? own_name(name) : derived(frame.prefix + "_" + name);
 }
 
@@ -51,11 +55,13 @@ void Lowering::publish(const std::string& name, Binding binding, Frame& frame) {
     const auto know = [&](ArrayId array) {
       frame.scope.names[program_[array].name] = View{array, {}, {}, {}};
       for (const Expr extent : program_[array].shape)
-        if (const auto* size = as<SizeRef>(extent)) frame.scope.names[program_[size->symbol].name] = Value{extent};
+        if (const auto* size = as<SizeRef>(extent))
+          frame.scope.names[program_[size->symbol].name] = Value{extent};
     };
     if (const auto* view = std::get_if<View>(&binding)) know(view->array);
     if (const auto* collection = std::get_if<Collection>(&binding))
-      for (const std::optional<ArrayId>& part : {std::optional(collection->values), collection->offsets, collection->keys})
+      for (const std::optional<ArrayId>& part :
+           {std::optional(collection->values), collection->offsets, collection->keys})
         if (part) know(*part);
   }
   frame.scope.names[name] = std::move(binding);
@@ -71,7 +77,8 @@ void Lowering::emit(Stage stage, const Statement& statement, Sink& sink) {
 
 const Target& Lowering::single_target(const Statement& statement) const {
   if (statement.targets.size() != 1)
-    error("E0237", statement.place, std::to_string(statement.targets.size()) + " names on the left, one value on the right");
+    error("E0237", statement.place,
+          std::to_string(statement.targets.size()) + " names on the left, one value on the right");
   return statement.targets[0];
 }
 
@@ -84,7 +91,8 @@ const TypeAst* Lowering::declared(const Target& target, const Frame& frame) cons
 
 std::optional<Type> Lowering::declared_type(const Target& target, const Frame& frame) const {
   if (const TypeAst* type = declared(target, frame)) return vocabulary_.type(*type);
-  if (const auto state = frame.carried.find(target.name); state != frame.carried.end()) return program_[state->second].type;
+  if (const auto state = frame.carried.find(target.name); state != frame.carried.end())
+    return program_[state->second].type;
   return std::nullopt;
 }
 
@@ -112,7 +120,8 @@ void Lowering::define(const Statement& s, Frame& frame) {
   if (is_call(value)) return call_statement(s, frame);
   if (s.targets.size() == 1 && !s.targets[0].indexed && s.where.empty()) {
     const Target& target = s.targets[0];
-    const bool local = !results_.contains(target.name) && !frame.carried.contains(target.name) && !frame.renamed.contains(target.name);
+    const bool local = !results_.contains(target.name) && !frame.carried.contains(target.name) &&
+                       !frame.renamed.contains(target.name);
     if (value.kind == AstKind::Number && !target.type && local) {
       array_name(target, frame);
       frame.scope.names[target.name] = Value{pool_.literal(value.number, value.place), value.weak};
@@ -120,7 +129,8 @@ void Lowering::define(const Statement& s, Frame& frame) {
       return;
     }
     Context context = context_in(frame, target.name, nullptr);
-    if (const std::optional<View> source = view(value, context); source && program_[source->array].shape.size() > source->prefix.size())
+    if (const std::optional<View> source = view(value, context);
+        source && program_[source->array].shape.size() > source->prefix.size())
       return copy(s, *source, frame);
     if (const Collection* whole = collection(value, context); whole && whole->offsets)
       limit("E0255", value.place, "copying a nested collection is not supported", "use it by its own name");
@@ -138,8 +148,9 @@ void Lowering::formula(const Statement& s, Frame& frame) {
     value = value->args[0].get();
   }
   if (s.targets.size() > 1 && (value->kind != AstKind::Tuple || value->args.size() != s.targets.size()))
-    error("E0237", s.place, std::to_string(s.targets.size()) + " names on the left, " +
-                                std::to_string(value->kind == AstKind::Tuple ? value->args.size() : 1) + " on the right");
+    error("E0237", s.place,
+          std::to_string(s.targets.size()) + " names on the left, " +
+              std::to_string(value->kind == AstKind::Tuple ? value->args.size() : 1) + " on the right");
   std::vector<Piece> pieces(s.targets.size());
   bool recurrent = false;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -157,14 +168,17 @@ void Lowering::formula(const Statement& s, Frame& frame) {
       body = body->args[0].get();
     }
     piece.body = body;
-    recurrent = recurrent || std::any_of(piece.heads.begin(), piece.heads.end(), [](const Ast* h) { return h->kind == AstKind::SeqOver; });
-    if (!piece.target->into.empty()) piece.into = named_array(piece.target->into, piece.target->into_place, frame.scope);
+    recurrent = recurrent || std::any_of(piece.heads.begin(), piece.heads.end(),
+                                         [](const Ast* h) { return h->kind == AstKind::SeqOver; });
+    if (!piece.target->into.empty())
+      piece.into = named_array(piece.target->into, piece.target->into_place, frame.scope);
     const auto state = frame.carried.find(piece.target->name);
     if (!piece.into && !s.where.empty() && state != frame.carried.end()) piece.into = state->second;
     piece.type = declared_type(*piece.target, frame);
     if (!piece.type && piece.into) piece.type = program_[*piece.into].type;
   }
-  if (recurrent && std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return !p.type; })) find_own_types(s, frame, pieces);
+  if (recurrent && std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return !p.type; }))
+    find_own_types(s, frame, pieces);
   formula_stage(s, frame, pieces, false);
 }
 
@@ -192,8 +206,8 @@ void Lowering::find_own_types(const Statement& s, Frame& frame, std::vector<Piec
 
 /// Declares the dimensions of the stage: the indices on the left, then those of the folds. Conditions of the
 /// where clause that bound an index become its range, the others guards.
-void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Context& context, std::vector<Dim>& dims,
-                              std::vector<AstPtr>& guards) {
+void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Context& context,
+                              std::vector<Dim>& dims, std::vector<AstPtr>& guards) {
   std::vector<std::string> order;
   const auto note = [&](const std::string& name) {
     if (!name.empty() && std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);
@@ -203,7 +217,8 @@ void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Co
     for (const Generator& g : piece.target->indices) {
       const std::string name = index_name(g);
       if (name.empty() || g.kind == Generator::Kind::Element)
-        error("E0238", g.place, "on the left of a definition stand indices", "elements at other places are written by: y = x with { [2*i] <- v[i] | i }");
+        error("E0238", g.place, "on the left of a definition stand indices",
+              "elements at other places are written by: y = x with { [2*i] <- v[i] | i }");
       if (std::find(piece.indices.begin(), piece.indices.end(), name) != piece.indices.end())
         error("E0238", g.place, "the index '" + name + "' stands twice on the left");
       piece.indices.push_back(name);
@@ -228,7 +243,9 @@ void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Co
 
   std::map<std::string, IndexBounds> bounds;
   for (const AstPtr& item : s.where) {
-    const auto position = [&](const std::string& name) { return std::find(order.begin(), order.end(), name); };
+    const auto position = [&](const std::string& name) {
+      return std::find(order.begin(), order.end(), name);
+    };
     const auto index = as_index(item, [&](const std::string& name) { return position(name) != order.end(); });
     bool simple = index && item->kind == AstKind::Compare;
     for (const auto* ends : {index ? &index->bounds.lo : nullptr, index ? &index->bounds.hi : nullptr})
@@ -236,7 +253,8 @@ void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Co
         for (const IndexBounds::Bound& b : *ends)
           simple = simple && !mentions(*b.value, [&](const Ast& a) {
                      return a.kind == AstKind::Subscript || a.kind == AstKind::Fold ||
-                            (a.kind == AstKind::Name && position(a.name) >= position(index->name) && position(a.name) != order.end());
+                            (a.kind == AstKind::Name && position(a.name) >= position(index->name) &&
+                             position(a.name) != order.end());
                    });
     if (!simple) {
       guards.push_back(item);
@@ -270,7 +288,8 @@ void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Co
         const std::string name = index_name(g);
         if (std::any_of(dims.begin(), dims.end(), [&](const Dim& d) { return d.name == name; })) {
           if (std::find(piece.indices.begin(), piece.indices.end(), name) != piece.indices.end())
-            error("E0239", g.place, "'" + name + "' is an index of '" + piece.target->name + "' and cannot be folded away");
+            error("E0239", g.place,
+                  "'" + name + "' is an index of '" + piece.target->name + "' and cannot be folded away");
           piece.head_of.emplace(name, head);
         }
       }
@@ -280,7 +299,8 @@ void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Co
 
 void Lowering::formula_stage(const Statement& s, Frame& frame, std::vector<Piece>& pieces, bool trial) {
   std::vector<std::string> names;
-  for (const Piece& piece : pieces) names.push_back(trial ? piece.target->name : array_name(*piece.target, frame));
+  for (const Piece& piece : pieces)
+    names.push_back(trial ? piece.target->name : array_name(*piece.target, frame));
   Scope scope{&frame.scope};
   Sink point{next_level_++, {}};
   Context context = context_in(frame, names[0], &point);
@@ -291,13 +311,15 @@ void Lowering::formula_stage(const Statement& s, Frame& frame, std::vector<Piece
 
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Piece& piece = pieces[i];
-    const bool recurrent = std::any_of(piece.heads.begin(), piece.heads.end(), [](const Ast* h) { return h->kind == AstKind::SeqOver; });
+    const bool recurrent = std::any_of(piece.heads.begin(), piece.heads.end(),
+                                       [](const Ast* h) { return h->kind == AstKind::SeqOver; });
     if (!recurrent || scope.names.contains(piece.target->name)) continue;
     if (!piece.type) {
       scope.names[piece.target->name] = OwnBinding{};
       continue;
     }
-    piece.array = add_array(names[i], *piece.type, shape_of(piece, stage.dims, context), piece.target->place, point.level);
+    piece.array = add_array(names[i], *piece.type, shape_of(piece, stage.dims, context), piece.target->place,
+                            point.level);
     scope.names[piece.target->name] = View{piece.array, {}, {}, {}};
     if (names[i] != piece.target->name) scope.names[names[i]] = View{piece.array, {}, {}, {}};
   }
@@ -309,7 +331,8 @@ void Lowering::formula_stage(const Statement& s, Frame& frame, std::vector<Piece
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Piece& piece = pieces[i];
     if (!piece.array)
-      piece.array = add_array(names[i], *piece.type, shape_of(piece, stage.dims, context), piece.target->place, frame.sink->level);
+      piece.array = add_array(names[i], *piece.type, shape_of(piece, stage.dims, context),
+                              piece.target->place, frame.sink->level);
     levels_[static_cast<std::size_t>(piece.array.value)] = frame.sink->level;
     piece.output.array = piece.array;
     stage.outputs.push_back(piece.output);
@@ -321,8 +344,8 @@ void Lowering::formula_stage(const Statement& s, Frame& frame, std::vector<Piece
 }
 
 /// The value, combines and write map of one output.
-void Lowering::lower_piece(Piece& piece, const std::vector<Dim>& dims, const std::vector<Expr>& guards, Context& context,
-                           const Frame& frame) {
+void Lowering::lower_piece(Piece& piece, const std::vector<Dim>& dims, const std::vector<Expr>& guards,
+                           Context& context, const Frame& frame) {
   const Target& target = *piece.target;
   std::vector<Expr> conditions = guards;
   conditions.insert(conditions.end(), piece.conditions.begin(), piece.conditions.end());
@@ -342,7 +365,8 @@ void Lowering::lower_piece(Piece& piece, const std::vector<Dim>& dims, const std
   }
   const bool declares = declared(target, frame) != nullptr;
   if (combining && piece.type->is_scalar() && is_storage_only(piece.type->scalar()) && declares)
-    limit("E0253", target.place, "a fold or scan cannot accumulate in '" + to_string(*piece.type) + "'", "accumulate in f32 and convert in a second stage");
+    limit("E0253", target.place, "a fold or scan cannot accumulate in '" + to_string(*piece.type) + "'",
+          "accumulate in f32 and convert in a second stage");
   Output& output = piece.output;
   output.place = target.place;
   output.value = convert(value, *piece.type, piece.body->place);
@@ -354,7 +378,8 @@ void Lowering::lower_piece(Piece& piece, const std::vector<Dim>& dims, const std
     const auto head = piece.head_of.find(dim.name);
     if (head == piece.head_of.end()) {
       if (!own)
-        error("E0239", target.place, "'" + target.name + "' says nothing about the index '" + dim.name + "' of its stage",
+        error("E0239", target.place,
+              "'" + target.name + "' says nothing about the index '" + dim.name + "' of its stage",
               "give it the index, or fold it away");
       output.combine.emplace_back(Cat{});
     } else if (head->second->kind == AstKind::SeqOver) {
@@ -362,25 +387,30 @@ void Lowering::lower_piece(Piece& piece, const std::vector<Dim>& dims, const std
     } else {
       const Operator op = operator_named(head->second->op, *piece.type, head->second->place);
       if (head->second->kind == AstKind::Scan)
-        output.combine.emplace_back(Scan{op, head->second->name == "scan" ? Direction::Left : Direction::Right});
+        output.combine.emplace_back(
+            Scan{op, head->second->name == "scan" ? Direction::Left : Direction::Right});
       else
         output.combine.emplace_back(Fold{op});
     }
   }
   for (const std::string& name : piece.indices)
-    output.at.push_back(pool_.index(std::find_if(dims.begin(), dims.end(), [&](const Dim& d) { return d.name == name; })->id, target.place));
+    output.at.push_back(
+        pool_.index(std::find_if(dims.begin(), dims.end(), [&](const Dim& d) { return d.name == name; })->id,
+                    target.place));
 }
 
 std::vector<Expr> Lowering::shape_of(const Piece& piece, const std::vector<Dim>& dims, Context& context) {
   if (piece.into) return program_[*piece.into].shape;
   const TypeAst* type = piece.target->type ? &*piece.target->type : nullptr;
   if (!type)
-    if (const auto found = results_.find(piece.target->name); found != results_.end() && found->second) type = &*found->second;
+    if (const auto found = results_.find(piece.target->name); found != results_.end() && found->second)
+      type = &*found->second;
   if (type && type->has_shape) {
     std::vector<Expr> shape = declared_shape(*type, context);
     if (shape.size() != piece.indices.size())
-      error("E0232", type->place, "'" + piece.target->name + "' has " + std::to_string(piece.indices.size()) + " indices, but its type " +
-                                      std::to_string(shape.size()) + " sizes");
+      error("E0232", type->place,
+            "'" + piece.target->name + "' has " + std::to_string(piece.indices.size()) +
+                " indices, but its type " + std::to_string(shape.size()) + " sizes");
     return shape;
   }
   std::vector<Expr> shape;
@@ -392,14 +422,17 @@ std::vector<Expr> Lowering::shape_of(const Piece& piece, const std::vector<Dim>&
       plain = plain && !as<IndexRef>(node) && !(read && !read->rules.empty());
     });
     if (!plain)
-      error("E0235", dim.place, "the range of '" + name + "' depends on an index or on data, so it is not an extent of '" + piece.target->name + "'",
+      error("E0235", dim.place,
+            "the range of '" + name + "' depends on an index or on data, so it is not an extent of '" +
+                piece.target->name + "'",
             "make a new version of an array (into), or collect: [ ... | ... ]");
     shape.push_back(dim.hi);
   }
   return shape;
 }
 
-// ---- constants and copies -----------------------------------------------------------------------------------
+// ---- constants and copies
+// -----------------------------------------------------------------------------------
 
 void Lowering::constant(const Target& target, const Ast& value, Frame& frame) {
   const TypeAst* type_ast = declared(target, frame);
@@ -413,7 +446,8 @@ void Lowering::constant(const Target& target, const Ast& value, Frame& frame) {
     if (ast.kind != AstKind::List) {
       if (depth != shape.size()) error("E0242", ast.place, "the rows of a constant have different lengths");
       const Value element = this->value(ast, context);
-      if (!as<Literal>(element.expr) || element.open) error("E0242", ast.place, "the elements of a constant are literals");
+      if (!as<Literal>(element.expr) || element.open)
+        error("E0242", ast.place, "the elements of a constant are literals");
       if (!elements.empty() && !element.expr->type.is_number() && element.expr->type != elements[0]->type)
         error("E0242", ast.place, "the elements of a constant have one type");
       if (!element.weak) {
@@ -437,19 +471,28 @@ void Lowering::constant(const Target& target, const Ast& value, Frame& frame) {
   for (const std::int64_t extent : shape) extents.push_back(pool_.integer(extent));
   if (type_ast && type_ast->has_shape) {
     const std::vector<Expr> wanted = declared_shape(*type_ast, context);
-    const bool empty = elements.empty() && std::all_of(wanted.begin(), wanted.end(), [](Expr e) { return as<Literal>(e) != nullptr; }) &&
-                       std::any_of(wanted.begin(), wanted.end(), [](Expr e) { return as<Literal>(e) && as<Literal>(e)->value.i == 0; });
-    if (wanted != extents && !empty) error("E0242", value.place, "the constant does not have the shape that '" + target.name + "' declares");
+    const bool empty =
+        elements.empty() &&
+        std::all_of(wanted.begin(), wanted.end(), [](Expr e) { return as<Literal>(e) != nullptr; }) &&
+        std::any_of(wanted.begin(), wanted.end(),
+                    [](Expr e) { return as<Literal>(e) && as<Literal>(e)->value.i == 0; });
+    if (wanted != extents && !empty)
+      error("E0242", value.place, "the constant does not have the shape that '" + target.name + "' declares");
     extents = wanted;
   } else if (elements.empty() && !shape.empty()) {
-    error("E0242", value.place, "an empty constant needs a type with its shape", "write " + target.name + ": f32[0] = []");
+    error("E0242", value.place, "an empty constant needs a type with its shape",
+          "write " + target.name + ": f32[0] = []");
   }
-  const bool fractional = std::any_of(elements.begin(), elements.end(), [](Expr e) { return e->type.is_float(); });
+  const bool fractional =
+      std::any_of(elements.begin(), elements.end(), [](Expr e) { return e->type.is_float(); });
   const bool open = weak && !type && !elements.empty();
   if (!type) type = fractional ? Type(Scalar::F64) : Type(Scalar::I64);
   Constant constant;
   for (const Expr element : elements)
-    constant.elements.push_back(as<Literal>(convert_implicitly(pool_, {element, element->type.is_number() && element->type != *type}, *type, element->place))->value);
+    constant.elements.push_back(
+        as<Literal>(convert_implicitly(pool_, {element, element->type.is_number() && element->type != *type},
+                                       *type, element->place))
+            ->value);
   constant.array = add_array(array_name(target, frame), *type, std::move(extents), target.place, 0);
   if (open) open_[constant.array.value] = constant.elements;
   publish(target.name, View{constant.array, {}, {}, {}}, frame);
@@ -486,7 +529,9 @@ void Lowering::copy(const Statement& s, const View& source, Frame& frame) {
     visit(extent, [&](Expr node) {
       const auto* read = as<Read>(node);
       if (as<IndexRef>(node) || (read && !read->rules.empty()))
-        error("E0235", s.value->place, "the length of this row depends on data, so it is not an extent of '" + target.name + "'", "collect it: [ x | x in row ]");
+        error("E0235", s.value->place,
+              "the length of this row depends on data, so it is not an extent of '" + target.name + "'",
+              "collect it: [ x | x in row ]");
     });
   const std::string name = array_name(target, frame);
   output.array = add_array(name, type, std::move(shape), target.place, frame.sink->level);

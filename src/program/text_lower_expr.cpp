@@ -24,7 +24,8 @@ void Lowering::decide(ArrayId open, const Type& type) {
 /// A value that reads only an open constant and plain literals, in another type.
 Expr Lowering::retype(Expr expr, ArrayId open, const Type& type) {
   if (as<Literal>(expr)) return pool_.cast(type, expr, expr->place);
-  if (const auto* read = as<Read>(expr)) return pool_.read(read->array, type, expr->args, read->rules, {}, expr->place);
+  if (const auto* read = as<Read>(expr))
+    return pool_.read(read->array, type, expr->args, read->rules, {}, expr->place);
   if (as<Cast>(expr)) return retype(expr->args[0], open, type);
   std::vector<Expr> args = expr->args;
   const std::size_t first = as<Select>(expr) ? 1 : 0;
@@ -66,7 +67,8 @@ Value Lowering::apply(Prim prim, std::vector<Value> operands, const Place& place
     if (operand.open) open = operand.open;
     if (!operand.weak && operand.expr->type.is_number()) strong = &operand.expr->type;
   }
-  const bool stays_open = open && open_.contains(open.value) && !strong && !several && info(prim).prim_class == PrimClass::Arithmetic;
+  const bool stays_open = open && open_.contains(open.value) && !strong && !several &&
+                          info(prim).prim_class == PrimClass::Arithmetic;
   std::vector<Operand> plain;
   for (Value& operand : operands) {
     if (operand.open && strong) operand = meet(operand, *strong);
@@ -106,19 +108,25 @@ Value Lowering::value(const Ast& ast, Context& context, const Type* wanted) {
     }
     case AstKind::Limit: {
       const Type type = vocabulary_.type(ast.type);
-      if (!type.is_number()) error("E0210", ast.type.place, "'" + to_string(type) + "' has no largest and smallest value");
+      if (!type.is_number())
+        error("E0210", ast.type.place, "'" + to_string(type) + "' has no largest and smallest value");
       return {pool_.literal(ast.name == "max" ? highest(type.scalar()) : lowest(type.scalar()), ast.place)};
     }
     case AstKind::Scan:
     case AstKind::SeqOver:
-      error("E0211", ast.place, "'" + std::string(ast.kind == AstKind::Scan ? ast.name : "seq") + "' stands first on the right-hand side",
+      error("E0211", ast.place,
+            "'" + std::string(ast.kind == AstKind::Scan ? ast.name : "seq") +
+                "' stands first on the right-hand side",
             "name it in a statement of its own");
     case AstKind::List:
     case AstKind::Collect:
     case AstKind::Group:
     case AstKind::Scatter:
-    case AstKind::With: error("E0212", ast.place, "an array stands where a number is expected", "name it in a statement of its own");
-    case AstKind::Random: error("E0212", ast.place, "random data belong into a binding or an argument of a test");
+    case AstKind::With:
+      error("E0212", ast.place, "an array stands where a number is expected",
+            "name it in a statement of its own");
+    case AstKind::Random:
+      error("E0212", ast.place, "random data belong into a binding or an argument of a test");
   }
   throw Silent{};
 }
@@ -130,7 +138,8 @@ Value Lowering::name(const Ast& ast, Context& context) {
   if (const auto* bound = std::get_if<Value>(binding)) return *bound;
   if (const auto* index = std::get_if<IndexBinding>(binding)) return {pool_.index(index->dim, ast.place)};
   if (const auto* bound = std::get_if<View>(binding))
-    if (!bound->base && static_cast<int>(bound->prefix.size()) == program_[bound->array].rank()) return read(*bound, {}, 0, ast, context);
+    if (!bound->base && static_cast<int>(bound->prefix.size()) == program_[bound->array].rank())
+      return read(*bound, {}, 0, ast, context);
   error("E0231", ast.place, "'" + ast.name + "' is an array; an element of it needs subscripts");
 }
 
@@ -138,13 +147,13 @@ Value Lowering::field(const Ast& ast, Context& context) {
   if (collection(*ast.args[0], context) && view(ast, context))
     error("E0231", ast.place, "'" + ast.name + "' is an array; an element of it needs subscripts");
   const Expr base = settle(value(*ast.args[0], context));
-  if (!base->type.is_record())
-    error("E0213", ast.place, "'" + to_string(base->type) + "' has no fields");
+  if (!base->type.is_record()) error("E0213", ast.place, "'" + to_string(base->type) + "' has no fields");
   const std::optional<int> position = base->type.record().field_named(ast.name);
   if (!position) {
     std::vector<std::string> candidates;
     for (const Field& f : base->type.record().fields) candidates.push_back(f.name);
-    error("E0214", ast.place, "'" + to_string(base->type) + "' has no field '" + ast.name + "'", did_you_mean(ast.name, candidates));
+    error("E0214", ast.place, "'" + to_string(base->type) + "' has no field '" + ast.name + "'",
+          did_you_mean(ast.name, candidates));
   }
   return {pool_.field(base, *position, ast.place)};
 }
@@ -179,8 +188,9 @@ std::optional<View> Lowering::view(const Ast& ast, Context& context) {
   if (ast.kind != AstKind::Subscript) return std::nullopt;
   if (const Collection* c = collection(*ast.args[0], context); c && c->offsets) {
     if (ast.args.size() - 1 != c->rows.size())
-      error("E0232", ast.place, "a row of this collection has " + std::to_string(c->rows.size()) + " subscripts, not " +
-                                    std::to_string(ast.args.size() - 1));
+      error("E0232", ast.place,
+            "a row of this collection has " + std::to_string(c->rows.size()) + " subscripts, not " +
+                std::to_string(ast.args.size() - 1));
     Expr row;
     for (std::size_t i = 0; i < c->rows.size(); ++i) {
       const Expr subscript = index_value(*ast.args[i + 1], context);
@@ -188,7 +198,8 @@ std::optional<View> Lowering::view(const Ast& ast, Context& context) {
     }
     const Type type = Scalar::I64;
     const Expr base = pool_.read(*c->offsets, type, {row}, ast.place);
-    const Expr next = pool_.read(*c->offsets, type, {pool_.apply(Prim::Add, {row, pool_.integer(1)})}, ast.place);
+    const Expr next =
+        pool_.read(*c->offsets, type, {pool_.apply(Prim::Add, {row, pool_.integer(1)})}, ast.place);
     return View{c->values, {}, base, pool_.apply(Prim::Sub, {next, base})};
   }
   std::optional<View> base = view(*ast.args[0], context);
@@ -233,20 +244,23 @@ Value Lowering::subscript(const Ast& ast, Context& context) {
     }
   }
   if (const Collection* c = collection(base, context); c && c->offsets)
-    error("E0231", ast.place, "a row of '" + base.name + "' is a collection; an element of it needs another subscript",
+    error("E0231", ast.place,
+          "a row of '" + base.name + "' is a collection; an element of it needs another subscript",
           "write " + base.name + "[r][k]");
   const std::optional<View> array = view(base, context);
   if (!array) error("E0215", ast.place, "only arrays have subscripts");
   return read(*array, ast.args, 1, ast, context);
 }
 
-Value Lowering::read(const View& view, const std::vector<AstPtr>& subscripts, std::size_t first, const Ast& ast, Context& context) {
+Value Lowering::read(const View& view, const std::vector<AstPtr>& subscripts, std::size_t first,
+                     const Ast& ast, Context& context) {
   const Array array = program_[view.array];
   const std::size_t given = subscripts.size() - std::min(first, subscripts.size());
   const std::size_t rest = array.shape.size() - view.prefix.size();
   if (given != rest)
-    error("E0232", ast.place, "'" + array.name + "' has " + std::to_string(rest) + (rest == 1 ? " dimension" : " dimensions") + ", not " +
-                                  std::to_string(given));
+    error("E0232", ast.place,
+          "'" + array.name + "' has " + std::to_string(rest) + (rest == 1 ? " dimension" : " dimensions") +
+              ", not " + std::to_string(given));
   std::vector<Expr> at = view.prefix;
   std::vector<Boundary> rules(at.size(), Boundary::Inside);
   Expr fallback;
@@ -263,10 +277,13 @@ Value Lowering::read(const View& view, const std::vector<AstPtr>& subscripts, st
       if (rule != Boundary::Inside) {
         const std::size_t most = rule == Boundary::Constant ? 2 : 1;
         if (word.args.empty() || word.args.size() > most)
-          error("E0221", word.place, "'" + word.name + "' takes " + (most == 2 ? "a subscript and a value" : "one subscript"));
+          error("E0221", word.place,
+                "'" + word.name + "' takes " + (most == 2 ? "a subscript and a value" : "one subscript"));
         if (word.args.size() == 2) {
-          const Expr given_value = convert(value(*word.args[1], context, &array.type), array.type, word.args[1]->place);
-          if (fallback && fallback != given_value) error("E0216", word.place, "a read has one value outside of its array");
+          const Expr given_value =
+              convert(value(*word.args[1], context, &array.type), array.type, word.args[1]->place);
+          if (fallback && fallback != given_value)
+            error("E0216", word.place, "a read has one value outside of its array");
           fallback = given_value;
         }
         subscript = word.args[0].get();
@@ -275,14 +292,17 @@ Value Lowering::read(const View& view, const std::vector<AstPtr>& subscripts, st
     Expr index = index_value(*subscript, context);
     if (view.base && i == first) {
       if (rule != Boundary::Inside)
-        limit("E0251", subscripts[i]->place, "boundary rules on a row of a nested collection are not supported");
+        limit("E0251", subscripts[i]->place,
+              "boundary rules on a row of a nested collection are not supported");
       index = pool_.apply(Prim::Add, {view.base, index});
     }
     at.push_back(index);
     rules.push_back(rule);
   }
-  if (!fallback && std::find(rules.begin(), rules.end(), Boundary::Constant) != rules.end()) fallback = zero(array.type);
-  const Expr result = pool_.read(view.array, array.type, std::move(at), std::move(rules), fallback, ast.place);
+  if (!fallback && std::find(rules.begin(), rules.end(), Boundary::Constant) != rules.end())
+    fallback = zero(array.type);
+  const Expr result =
+      pool_.read(view.array, array.type, std::move(at), std::move(rules), fallback, ast.place);
   if (open_.contains(view.array.value)) {
     if (!fallback) return {result, true, view.array};
     decide(view.array, array.type);
@@ -298,12 +318,15 @@ Expr Lowering::to_index(const Value& value, const Place& place) {
   return pool_.cast(Scalar::I64, expr, place);
 }
 
-Expr Lowering::index_value(const Ast& ast, Context& context) { return to_index(value(ast, context), ast.place); }
+Expr Lowering::index_value(const Ast& ast, Context& context) {
+  return to_index(value(ast, context), ast.place);
+}
 
 Expr Lowering::condition(const Ast& ast, Context& context) {
   const Expr expr = settle(value(ast, context));
   if (!expr->type.is(Scalar::Bool))
-    error("E0222", ast.place, "a condition is a bool, not '" + to_string(expr->type) + "'", "compare it, for example x != 0");
+    error("E0222", ast.place, "a condition is a bool, not '" + to_string(expr->type) + "'",
+          "compare it, for example x != 0");
   return expr;
 }
 
@@ -318,7 +341,8 @@ Expr Lowering::zero(const Type& type) {
 
 Value Lowering::binary(const Ast& ast, Context& context) {
   static const std::map<std::string, Prim, std::less<>> prims = {
-      {"+", Prim::Add}, {"-", Prim::Sub}, {"*", Prim::Mul}, {"/", Prim::Div}, {"%", Prim::Mod}, {"and", Prim::And}, {"or", Prim::Or}};
+      {"+", Prim::Add}, {"-", Prim::Sub},   {"*", Prim::Mul}, {"/", Prim::Div},
+      {"%", Prim::Mod}, {"and", Prim::And}, {"or", Prim::Or}};
   const Prim prim = prims.find(ast.name)->second;
   const bool lazy = prim == Prim::And || prim == Prim::Or;
   if (lazy && contains_fold(*ast.args[1])) {
@@ -339,7 +363,8 @@ Value Lowering::compare(const Ast& ast, Context& context) {
   for (std::size_t i = 1; i < ast.args.size(); ++i) {
     const Value right = value(*ast.args[i], context);
     const std::string& op = ast.words[i - 1];
-    const Value result = op == "~" || op == "==" ? equal(left, right, op == "~", ast.place) : apply(*prim_named(op), {left, right}, ast.place);
+    const Value result = op == "~" || op == "==" ? equal(left, right, op == "~", ast.place)
+                                                 : apply(*prim_named(op), {left, right}, ast.place);
     all = all ? pool_.apply(Prim::And, {all, settle(result)}, ast.place) : settle(result);
     left = right;
   }
@@ -352,7 +377,8 @@ Value Lowering::equal(const Value& a, const Value& b, bool approximately, const 
     Expr all;
     for (std::size_t i = 0; i < a.expr->type.record().fields.size(); ++i) {
       const int f = static_cast<int>(i);
-      const Expr part = equal({pool_.field(a.expr, f, place)}, {pool_.field(b.expr, f, place)}, approximately, place).expr;
+      const Expr part =
+          equal({pool_.field(a.expr, f, place)}, {pool_.field(b.expr, f, place)}, approximately, place).expr;
       all = all ? pool_.apply(Prim::And, {all, part}, place) : part;
     }
     return {all};
@@ -363,9 +389,12 @@ Value Lowering::equal(const Value& a, const Value& b, bool approximately, const 
   const Expr x = settle(difference);
   const Expr right = convert(b, x->type, place);
   const Expr one = pool_.literal(Number::of_double(x->type.scalar(), 1));
-  const Expr tolerance = pool_.literal(Number::of_double(x->type.scalar(), x->type.is(Scalar::F64) ? 1e-9 : 1e-4));
+  const Expr tolerance =
+      pool_.literal(Number::of_double(x->type.scalar(), x->type.is(Scalar::F64) ? 1e-9 : 1e-4));
   const Expr size = pool_.apply(Prim::Max, {one, pool_.apply(Prim::Abs, {right}, place)}, place);
-  return {pool_.apply(Prim::Le, {pool_.apply(Prim::Abs, {x}, place), pool_.apply(Prim::Mul, {tolerance, size}, place)}, place)};
+  return {pool_.apply(Prim::Le,
+                      {pool_.apply(Prim::Abs, {x}, place), pool_.apply(Prim::Mul, {tolerance, size}, place)},
+                      place)};
 }
 
 Value Lowering::choice(const Ast& ast, Context& context, const Type* wanted) {
@@ -373,12 +402,16 @@ Value Lowering::choice(const Ast& ast, Context& context, const Type* wanted) {
   if (contains_fold(*ast.args[1]) || contains_fold(*ast.args[2]))
     return guarded_choice(c, ast.args[1].get(), ast.args[2].get(), ast.place, context, wanted);
   Value then = value(*ast.args[1], context, wanted);
-  Value otherwise = value(*ast.args[2], context, wanted ? wanted : then.expr->type.is_record() ? &then.expr->type : nullptr);
+  Value otherwise = value(*ast.args[2], context,
+                          wanted                        ? wanted
+                          : then.expr->type.is_record() ? &then.expr->type
+                                                        : nullptr);
   if (then.open && !otherwise.weak) then = meet(then, otherwise.expr->type);
   if (otherwise.open && !then.weak) otherwise = meet(otherwise, then.expr->type);
   const ArrayId open = then.open ? then.open : otherwise.open;
   if (open && (!then.open || !otherwise.open || then.open == otherwise.open)) {
-    const Operand result = select_promoted(pool_, c, {then.expr, then.weak && !then.open}, {otherwise.expr, otherwise.weak && !otherwise.open}, ast.place);
+    const Operand result = select_promoted(pool_, c, {then.expr, then.weak && !then.open},
+                                           {otherwise.expr, otherwise.weak && !otherwise.open}, ast.place);
     return {result.expr, true, open};
   }
   if (then.open) then = {settle(then)};
@@ -390,20 +423,27 @@ Value Lowering::choice(const Ast& ast, Context& context, const Type* wanted) {
 Value Lowering::record(const Ast& ast, Context& context, const Type* wanted) {
   std::optional<Type> type;
   if (!ast.name.empty()) {
-    type = vocabulary_.types.find(ast.name) != vocabulary_.types.end() ? std::optional(vocabulary_.types.find(ast.name)->second) : std::nullopt;
+    type = vocabulary_.types.find(ast.name) != vocabulary_.types.end()
+               ? std::optional(vocabulary_.types.find(ast.name)->second)
+               : std::nullopt;
     if (!type) error("E0210", ast.place, "unknown type '" + ast.name + "'");
   } else if (wanted && wanted->is_record()) {
     type = *wanted;
   } else {
     for (const auto& [name, candidate] : vocabulary_.types) {
       const std::vector<Field>& fields = candidate.record().fields;
-      const bool fits = fields.size() == ast.words.size() &&
-                        std::all_of(fields.begin(), fields.end(), [&](const Field& f) { return std::count(ast.words.begin(), ast.words.end(), f.name); });
+      const bool fits =
+          fields.size() == ast.words.size() && std::all_of(fields.begin(), fields.end(), [&](const Field& f) {
+            return std::count(ast.words.begin(), ast.words.end(), f.name);
+          });
       if (!fits) continue;
-      if (type) error("E0217", ast.place, "several types have these fields", "write the name of the type before the brace: " + name + " { ... }");
+      if (type)
+        error("E0217", ast.place, "several types have these fields",
+              "write the name of the type before the brace: " + name + " { ... }");
       type = candidate;
     }
-    if (!type) error("E0217", ast.place, "no type has exactly these fields", "declare it: type Name = { ... }");
+    if (!type)
+      error("E0217", ast.place, "no type has exactly these fields", "declare it: type Name = { ... }");
   }
   const Record& fields = type->record();
   std::vector<Expr> values(fields.fields.size());
@@ -412,7 +452,8 @@ Value Lowering::record(const Ast& ast, Context& context, const Type* wanted) {
     if (!position) {
       std::vector<std::string> candidates;
       for (const Field& f : fields.fields) candidates.push_back(f.name);
-      error("E0214", ast.args[i]->place, "'" + to_string(*type) + "' has no field '" + ast.words[i] + "'", did_you_mean(ast.words[i], candidates));
+      error("E0214", ast.args[i]->place, "'" + to_string(*type) + "' has no field '" + ast.words[i] + "'",
+            did_you_mean(ast.words[i], candidates));
     }
     Expr& slot = values[static_cast<std::size_t>(*position)];
     if (slot) error("E0218", ast.args[i]->place, "the field '" + ast.words[i] + "' is given twice");
@@ -425,7 +466,8 @@ Value Lowering::record(const Ast& ast, Context& context, const Type* wanted) {
 }
 
 Value Lowering::tuple(const Ast& ast, Context& context, const Type* wanted) {
-  const bool known = wanted && wanted->is_record() && wanted->record().name.empty() && wanted->record().fields.size() == ast.args.size();
+  const bool known = wanted && wanted->is_record() && wanted->record().name.empty() &&
+                     wanted->record().fields.size() == ast.args.size();
   Record record;
   std::vector<Expr> fields;
   for (std::size_t i = 0; i < ast.args.size(); ++i) {
@@ -441,7 +483,9 @@ Value Lowering::call(const Ast& ast, Context& context) {
   const std::string& name = ast.name;
   const auto arity = [&](std::size_t n) {
     if (ast.args.size() != n)
-      error("E0221", ast.place, "'" + name + "' takes " + std::to_string(n) + (n == 1 ? " argument" : " arguments") + ", not " + std::to_string(ast.args.size()));
+      error("E0221", ast.place,
+            "'" + name + "' takes " + std::to_string(n) + (n == 1 ? " argument" : " arguments") + ", not " +
+                std::to_string(ast.args.size()));
   };
   if (const auto found = vocabulary_.function_names.find(name); found != vocabulary_.function_names.end()) {
     const Function& function = vocabulary_.functions[static_cast<std::size_t>(found->second.value)];
@@ -456,7 +500,8 @@ Value Lowering::call(const Ast& ast, Context& context) {
   if (const auto scalar = scalar_named(name)) {
     arity(1);
     const Expr argument = settle(value(*ast.args[0], context));
-    if (!argument->type.is_scalar()) error("E0225", ast.place, "'" + to_string(argument->type) + "' does not become '" + name + "'");
+    if (!argument->type.is_scalar())
+      error("E0225", ast.place, "'" + to_string(argument->type) + "' does not become '" + name + "'");
     return {pool_.cast(*scalar, argument, ast.place)};
   }
   if (name == "len") {
@@ -476,7 +521,8 @@ Value Lowering::call(const Ast& ast, Context& context) {
     return {extent(*array, static_cast<int>(d.number.i))};
   }
   if (name == "clamp" || name == "mirror" || name == "wrap" || name == "pad")
-    error("E0236", ast.place, "'" + name + "' is the boundary rule of a subscript", "use it as in x[" + name + "(i - 1)]");
+    error("E0236", ast.place, "'" + name + "' is the boundary rule of a subscript",
+          "use it as in x[" + name + "(i - 1)]");
   const std::optional<Prim> prim = prim_named(name);
   if (prim && info(*prim).precedence == 0) {
     arity(static_cast<std::size_t>(info(*prim).arity));
@@ -485,7 +531,8 @@ Value Lowering::call(const Ast& ast, Context& context) {
     return apply(*prim, std::move(operands), ast.place);
   }
   if (vocabulary_.definitions.contains(name))
-    error("E0219", ast.place, "the definition '" + name + "' is called inside an expression", "name its result in a statement of its own: r = " + name + "(...)");
+    error("E0219", ast.place, "the definition '" + name + "' is called inside an expression",
+          "name its result in a statement of its own: r = " + name + "(...)");
   std::vector<std::string> candidates;
   for (const PrimInfo& p : all_prims())
     if (p.precedence == 0) candidates.emplace_back(p.name);

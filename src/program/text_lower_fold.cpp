@@ -14,7 +14,8 @@ namespace {
 
 std::vector<const Block*> blocks_of(const Stage& stage) {
   if (const auto* nested = std::get_if<Nested>(&stage.body)) return {nested->block.get()};
-  if (const auto* branch = std::get_if<Branch>(&stage.body)) return {branch->then.get(), branch->otherwise.get()};
+  if (const auto* branch = std::get_if<Branch>(&stage.body))
+    return {branch->then.get(), branch->otherwise.get()};
   return {};
 }
 
@@ -148,7 +149,8 @@ Value Lowering::guarded_choice(Expr condition, const Ast* then, const Ast* other
   return branch(condition, std::move(sinks[0]), values[0], std::move(sinks[1]), values[1], place, context);
 }
 
-Value Lowering::guarded_value(const Ast& ast, const std::vector<Expr>& conditions, Context& context, const Type* wanted) {
+Value Lowering::guarded_value(const Ast& ast, const std::vector<Expr>& conditions, Context& context,
+                              const Type* wanted) {
   if (conditions.empty() || !contains_fold(ast)) return value(ast, context, wanted);
   Sink then{next_level_++, {}};
   Context inner = context;
@@ -157,21 +159,26 @@ Value Lowering::guarded_value(const Ast& ast, const std::vector<Expr>& condition
   Value result = value(ast, inner, wanted);
   if (then.stages.empty()) return result;
   result = {settle(result)};
-  return branch(conjunction(conditions), std::move(then), result, Sink{next_level_++, {}}, {zero(result.expr->type)}, ast.place, context);
+  return branch(conjunction(conditions), std::move(then), result, Sink{next_level_++, {}},
+                {zero(result.expr->type)}, ast.place, context);
 }
 
 /// A choice with stages in its branches: a stage without dimensions in the block of the point.
 Value Lowering::branch(Expr condition, Sink then, Value then_value, Sink otherwise, Value otherwise_value,
                        const Place& place, Context& context) {
-  const Type type = select_promoted(pool_, condition, then_value.operand(), otherwise_value.operand(), place).expr->type;
+  const Type type =
+      select_promoted(pool_, condition, then_value.operand(), otherwise_value.operand(), place).expr->type;
   Stage stage;
   const std::string name = derived(context.base + "_if");
   stage.name = stage_name(name);
   stage.place = place;
   count_stage(place);
-  const ArrayId then_result = scalar_stage(derived(name + "_then"), convert(then_value, type, place), place, then);
-  const ArrayId other_result = scalar_stage(derived(name + "_else"), convert(otherwise_value, type, place), place, otherwise);
-  stage.body = Branch{condition, sealed(std::move(then.stages), {then_result}), sealed(std::move(otherwise.stages), {other_result})};
+  const ArrayId then_result =
+      scalar_stage(derived(name + "_then"), convert(then_value, type, place), place, then);
+  const ArrayId other_result =
+      scalar_stage(derived(name + "_else"), convert(otherwise_value, type, place), place, otherwise);
+  stage.body = Branch{condition, sealed(std::move(then.stages), {then_result}),
+                      sealed(std::move(otherwise.stages), {other_result})};
   Output output;
   output.place = place;
   output.array = add_array(name, type, {}, place, context.point->level);
@@ -198,7 +205,8 @@ std::vector<Dim> Lowering::used_dims(const Stage& stage, const std::vector<Dim>&
       note(dim->hi);
     }
   std::vector<Dim> list;
-  std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(list), [&](const Dim& dim) { return used.contains(dim.id); });
+  std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(list),
+               [&](const Dim& dim) { return used.contains(dim.id); });
   return list;
 }
 
@@ -212,7 +220,8 @@ bool Lowering::can_lift(const Stage& stage, const std::vector<Dim>& used, const 
   bool visible = true;
   for_each_deep(stage, [&](Expr e) {
     visit(e, [&](Expr node) {
-      if (const auto* read = as<Read>(node)) visible = visible && (own.contains(read->array) || level_of(read->array) <= level);
+      if (const auto* read = as<Read>(node))
+        visible = visible && (own.contains(read->array) || level_of(read->array) <= level);
     });
   });
   bool box = true;
@@ -220,7 +229,8 @@ bool Lowering::can_lift(const Stage& stage, const std::vector<Dim>& used, const 
     for (const Expr end : {dim.lo, dim.hi})
       visit(end, [&](Expr node) {
         const auto* read = as<Read>(node);
-        if (as<IndexRef>(node) || (read && (!read->rules.empty() || level_of(read->array) > level))) box = false;
+        if (as<IndexRef>(node) || (read && (!read->rules.empty() || level_of(read->array) > level)))
+          box = false;
       });
   if (!visible || !box) return false;
   if (!context.guarded) return true;
@@ -298,7 +308,9 @@ Operator Lowering::operator_named(const std::string& name, const Type& type, con
   if (const auto found = vocabulary_.operators.find(name); found != vocabulary_.operators.end()) {
     const DeclaredOperator& declared = found->second;
     if (declared.type && *declared.type != type)
-      error("E0226", place, "the operator '" + name + "' combines '" + to_string(*declared.type) + "', not '" + to_string(type) + "'");
+      error("E0226", place,
+            "the operator '" + name + "' combines '" + to_string(*declared.type) + "', not '" +
+                to_string(type) + "'");
     Operator op;
     op.type = type;
     op.prim = declared.prim;
@@ -316,11 +328,14 @@ Operator Lowering::operator_named(const std::string& name, const Type& type, con
     for (const auto& [other, op] : vocabulary_.operators) candidates.push_back(other);
     const std::string near = did_you_mean(name, candidates);
     const bool function = vocabulary_.function_names.contains(name);
-    error("E0227", place, function ? "'" + name + "' is a function, not an operator" : "unknown operator '" + name + "'",
-          function ? "declare it with op instead of fn, or: op " + name + "_op = " + name + " associative" : near);
+    error("E0227", place,
+          function ? "'" + name + "' is a function, not an operator" : "unknown operator '" + name + "'",
+          function ? "declare it with op instead of fn, or: op " + name + "_op = " + name + " associative"
+                   : near);
   }
   Operator op = builtin_operator(pool_, *prim, type);
-  if (!op.prim) error("E0226", place, "the operator '" + name + "' does not combine '" + to_string(type) + "'");
+  if (!op.prim)
+    error("E0226", place, "the operator '" + name + "' does not combine '" + to_string(type) + "'");
   return op;
 }
 

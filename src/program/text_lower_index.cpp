@@ -19,9 +19,13 @@ bool declares(const Generator& generator, const std::string& name) {
 
 }  // namespace
 
-std::optional<DeclaredIndex> as_index(const AstPtr& ast, const std::function<bool(const std::string&)>& is_new) {
-  const auto fresh = [&](std::size_t i) { return ast->args[i]->kind == AstKind::Name && is_new(ast->args[i]->name); };
-  if (ast->kind == AstKind::Name) return is_new(ast->name) ? std::optional(DeclaredIndex{ast->name, {}}) : std::nullopt;
+std::optional<DeclaredIndex> as_index(const AstPtr& ast,
+                                      const std::function<bool(const std::string&)>& is_new) {
+  const auto fresh = [&](std::size_t i) {
+    return ast->args[i]->kind == AstKind::Name && is_new(ast->args[i]->name);
+  };
+  if (ast->kind == AstKind::Name)
+    return is_new(ast->name) ? std::optional(DeclaredIndex{ast->name, {}}) : std::nullopt;
   if (ast->kind != AstKind::Compare) return std::nullopt;
   DeclaredIndex index;
   const auto add = [&](const AstPtr& other, const std::string& op, bool index_first) {
@@ -46,36 +50,107 @@ std::optional<DeclaredIndex> as_index(const AstPtr& ast, const std::function<boo
   return index;
 }
 
-/// The extent of the first dimension that the index walks in the expression; null if there is none.
-Expr Lowering::walked_extent(const std::string& index, const Ast& ast, Context& context) {
-  if (ast.kind == AstKind::Let && ast.name == index) return walked_extent(index, *ast.args[0], context);
+/// How often an index occurs in a sum, and whether only with factor 1.
+namespace {
+
+bool is_shifted(const Ast& ast, const std::string& index, bool positive, int& uses) {
+  if (ast.kind == AstKind::Name && ast.name == index) {
+    ++uses;
+    return positive;
+  }
+  if (ast.kind == AstKind::Binary && (ast.name == "+" || ast.name == "-"))
+    return is_shifted(*ast.args[0], index, positive, uses) &&
+           is_shifted(*ast.args[1], index, positive == (ast.name == "+"), uses);
+  const auto free = [&](const Ast& a, const auto& self) -> bool {
+    if (a.kind == AstKind::Name && a.name == index) return false;
+    return std::all_of(a.args.begin(), a.args.end(), [&](const AstPtr& arg) { return self(*arg, self); });
+  };
+  return free(ast, free);
+}
+
+bool is_boundary(const Ast& ast) {
+  return ast.kind == AstKind::Call && !ast.args.empty() &&
+         (ast.name == "clamp" || ast.name == "mirror" || ast.name == "wrap" || ast.name == "pad");
+}
+
+/// The constant c of `i + c`; nothing for another expression.
+std::optional<std::int64_t> shift_of(const Ast& ast, const std::string& index) {
+  if (ast.kind == AstKind::Name && ast.name == index) return 0;
+  if (ast.kind != AstKind::Binary || ast.name != "+") return std::nullopt;
+  for (const int side : {0, 1}) {
+    const Ast &a = *ast.args[static_cast<std::size_t>(side)],
+              &b = *ast.args[static_cast<std::size_t>(1 - side)];
+    if (a.kind == AstKind::Name && a.name == index && b.kind == AstKind::Number && is_integer(b.number.type))
+      return b.number.i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// Calls `found` for every subscript of an array in which the index occurs, in order of the text.
+void Lowering::for_each_walk(const std::string& index, const Ast& ast, Context& context,
+                             const std::function<void(const Walk&)>& found) {
+  if (ast.kind == AstKind::Let && ast.name == index)
+    return for_each_walk(index, *ast.args[0], context, found);
   for (const Generator& g : ast.generators)
-    if (declares(g, index)) return {};
+    if (declares(g, index)) return;
   for (std::size_t i = 0; i < ast.args.size(); ++i) {
     const Ast& arg = *ast.args[i];
-    if (ast.kind != AstKind::Subscript || i == 0 || arg.kind != AstKind::Name || arg.name != index) {
-      if (const Expr found = walked_extent(index, arg, context)) return found;
-      continue;
+    if (ast.kind == AstKind::Subscript && i > 0) {
+      int uses = 0;
+      const bool ruled = is_boundary(arg);
+      const std::optional<std::int64_t> shift = ruled ? std::nullopt : shift_of(arg, index);
+      const bool shifted = ruled && is_shifted(*arg.args[0], index, true, uses) && uses == 1;
+      if (shift || shifted) try {
+          const std::size_t dimension = i - 1;
+          const Collection* c = collection(*ast.args[0], context);
+          if (c && c->offsets) {
+            const Expr rows = c->keys                      ? program_[*c->keys].shape[0]
+                              : dimension < c->rows.size() ? c->rows[dimension]
+                                                           : Expr{};
+            if (rows) found({c->values, dimension, rows, shift});
+          } else if (const std::optional<View> array = view(*ast.args[0], context);
+                     array && dimension < program_[array->array].shape.size() - array->prefix.size()) {
+            found({array->array, array->prefix.size() + dimension,
+                   extent(*array, static_cast<int>(dimension)), shift});
+          }
+        } catch (const Error&) {  // what is wrong with it is said when it is lowered
+        } catch (const Silent&) {}
     }
-    try {
-      const std::size_t dimension = i - 1;
-      if (const Collection* c = collection(*ast.args[0], context); c && c->offsets) {
-        if (c->keys) return program_[*c->keys].shape[0];
-        if (dimension < c->rows.size()) return c->rows[dimension];
-        continue;
-      }
-      const std::optional<View> array = view(*ast.args[0], context);
-      if (array && dimension < program_[array->array].shape.size() - array->prefix.size())
-        return extent(*array, static_cast<int>(dimension));
-    } catch (const Error&) {  // what is wrong with it is said when it is lowered
-    } catch (const Silent&) {
-    }
+    for_each_walk(index, arg, context, found);
   }
   for (const Generator& g : ast.generators)
     for (const AstPtr& part : {g.a, g.b})
-      if (part)
-        if (const Expr found = walked_extent(index, *part, context)) return found;
-  return {};
+      if (part) for_each_walk(index, *part, context, found);
+}
+
+/// The range of an index that the arrays it walks give: the extent of the first dimension that it alone
+/// subscripts (less 1 if that is `R + 1` and `i + 1` subscripts it as well), or else of the first that it
+/// subscripts with a boundary rule. Null if there is none.
+Expr Lowering::walked_extent(const std::string& index, const std::vector<AstPtr>& walked, Context& context) {
+  std::vector<Walk> walks;
+  for (const AstPtr& ast : walked)
+    for_each_walk(index, *ast, context, [&](const Walk& walk) { walks.push_back(walk); });
+  return range_of(pool_, walks);
+}
+
+Expr range_of(ExprPool& pool, const std::vector<Walk>& walks) {
+  const auto first =
+      std::find_if(walks.begin(), walks.end(), [](const Walk& w) { return w.shift && *w.shift == 0; });
+  if (first != walks.end()) {
+    std::int64_t most = 0;
+    for (const Walk& w : walks)
+      if (w.array == first->array && w.dimension == first->dimension && w.shift)
+        most = std::max(most, *w.shift);
+    const auto* sum = as<Apply>(first->extent);
+    const auto* more = sum && sum->prim == Prim::Add ? as<Literal>(first->extent->args[1]) : nullptr;
+    if (more && most > 0 && most <= more->value.i)
+      return pool.apply(Prim::Add, {first->extent->args[0], pool.integer(more->value.i - most)});
+    return first->extent;
+  }
+  const auto ruled = std::find_if(walks.begin(), walks.end(), [](const Walk& w) { return !w.shift; });
+  return ruled == walks.end() ? Expr{} : ruled->extent;
 }
 
 /// The tightest of several bounds: the lower end, or the end that is not reached.
@@ -109,7 +184,7 @@ Dim Lowering::declare_index(const std::string& name, const Place& place, const I
   dim.hi = bound(bounds.hi, true, plain);
   dim.id = program_.add_dim(name);
   context.scope->names[name] = IndexBinding{dim.id};
-  for (std::size_t i = 0; i < walked.size() && !dim.hi; ++i) dim.hi = walked_extent(name, *walked[i], context);
+  if (!dim.hi) dim.hi = walked_extent(name, walked, context);
   if (!dim.hi)
     error("E0233", place, "nothing tells how far '" + name + "' runs",
           "no array has '" + name + "' alone as a subscript; write " + name + " < N");
@@ -123,7 +198,8 @@ void Lowering::declare(const std::vector<Generator>& generators, std::vector<Ast
     return shared && std::any_of(dims.begin(), dims.end(), [&](const Dim& dim) { return dim.name == name; });
   };
   const auto with_outside = [&](const std::string& name, IndexBounds bounds) {
-    if (const auto found = shared ? shared->find(name) : decltype(shared->find(name)){}; shared && found != shared->end()) {
+    if (const auto found = shared ? shared->find(name) : decltype(shared->find(name)){};
+        shared && found != shared->end()) {
       bounds.lo.insert(bounds.lo.end(), found->second.lo.begin(), found->second.lo.end());
       bounds.hi.insert(bounds.hi.end(), found->second.hi.begin(), found->second.hi.end());
     }
@@ -178,10 +254,12 @@ void Lowering::declare_element(const Generator& g, Context& context, std::vector
   const std::optional<View> array = nested ? std::nullopt : view(*g.a, context);
   if (!nested && (!array || program_[array->array].shape.size() == array->prefix.size())) {
     if (g.a->kind == AstKind::Name && !context.scope->find(g.a->name)) unknown_name(*g.a, context);
-    error("E0234", g.a->place, "'" + g.name + "' runs over an array or a collection", "a range is written " + g.name + " in a .. b");
+    error("E0234", g.a->place, "'" + g.name + "' runs over an array or a collection",
+          "a range is written " + g.name + " in a .. b");
   }
   if (nested && nested->rows.size() != 1)
-    limit("E0254", g.a->place, "running over the rows of a collection with several indices is not supported", "use indices: c[i, j]");
+    limit("E0254", g.a->place, "running over the rows of a collection with several indices is not supported",
+          "use indices: c[i, j]");
   Dim dim;
   dim.id = program_.add_dim(g.name);
   dim.name = g.name;
@@ -191,7 +269,8 @@ void Lowering::declare_element(const Generator& g, Context& context, std::vector
   if (nested) {
     dim.hi = length(*g.a, context);
     const Expr base = pool_.read(*nested->offsets, Scalar::I64, {index}, g.place);
-    const Expr next = pool_.read(*nested->offsets, Scalar::I64, {pool_.apply(Prim::Add, {index, pool_.integer(1)})}, g.place);
+    const Expr next = pool_.read(*nested->offsets, Scalar::I64,
+                                 {pool_.apply(Prim::Add, {index, pool_.integer(1)})}, g.place);
     const View row{nested->values, {}, base, pool_.apply(Prim::Sub, {next, base})};
     context.scope->names[g.name] = row;
   } else {

@@ -68,7 +68,8 @@ ArrayId Lowering::named_array(const std::string& name, const Place& place, const
     unknown_name(Ast{.kind = AstKind::Name, .place = place, .name = name}, context);
   }
   if (std::holds_alternative<Poisoned>(*binding)) throw Silent{};
-  if (const auto* view = std::get_if<View>(binding); view && view->prefix.empty() && !view->base) return view->array;
+  if (const auto* view = std::get_if<View>(binding); view && view->prefix.empty() && !view->base)
+    return view->array;
   if (const auto* collection = std::get_if<Collection>(binding)) return collection->values;
   error("E0248", place, "'" + name + "' is not an array");
 }
@@ -77,12 +78,14 @@ ArrayId Lowering::named_array(const std::string& name, const Place& place, const
 
 void Lowering::loop(const Statement& s, Frame& frame) {
   if (s.from.size() != s.targets.size())
-    error("E0237", s.place, std::to_string(s.targets.size()) + (s.targets.size() == 1 ? " state" : " states") + " on the left, " +
-                                std::to_string(s.from.size()) + " initial values");
+    error("E0237", s.place,
+          std::to_string(s.targets.size()) + (s.targets.size() == 1 ? " state" : " states") +
+              " on the left, " + std::to_string(s.from.size()) + " initial values");
   std::vector<std::string> names;
   for (const Target& target : s.targets) {
     if (target.indexed || target.type || !target.into.empty())
-      error("E0244", target.place, "the state of a loop is named without indices and type; it has those of its initial value");
+      error("E0244", target.place,
+            "the state of a loop is named without indices and type; it has those of its initial value");
     names.push_back(array_name(target, frame));
   }
   Sink sink{next_level_++, {}};
@@ -101,7 +104,8 @@ void Lowering::loop(const Statement& s, Frame& frame) {
       carry.init = init->array;
       if (open_.contains(carry.init.value)) decide(carry.init, program_[carry.init].type);
     } else if (init && program_[init->array].shape.size() > init->prefix.size()) {
-      error("E0248", from.place, "a loop starts from a whole array", "name the row in a statement of its own");
+      error("E0248", from.place, "a loop starts from a whole array",
+            "name the row in a statement of its own");
     } else {
       const Expr value = settle(this->value(from, context));
       carry.init = scalar_stage(derived(names[i] + "_init"), value, from.place, *frame.sink);
@@ -136,9 +140,11 @@ void Lowering::loop(const Statement& s, Frame& frame) {
   for (std::size_t i = 0; i < s.targets.size(); ++i) {
     const std::string& name = s.targets[i].name;
     const Binding* next = inner.scope.find(inner.defined.contains(name) ? name : name + "_next");
-    if (inner.scope.names.contains(name) && std::holds_alternative<Poisoned>(inner.scope.names[name])) throw Silent{};
+    if (inner.scope.names.contains(name) && std::holds_alternative<Poisoned>(inner.scope.names[name]))
+      throw Silent{};
     const auto* view = next ? std::get_if<View>(next) : nullptr;
-    if (!view) error("E0241", s.targets[i].place, "the body of the loop does not define the next '" + name + "'");
+    if (!view)
+      error("E0241", s.targets[i].place, "the body of the loop does not define the next '" + name + "'");
     block.carries[i].next = view->array;
     block.results.push_back(view->array);
     Output output;
@@ -153,10 +159,12 @@ void Lowering::loop(const Statement& s, Frame& frame) {
   stage.name = stage_name(names[0]);
   const std::vector<Output> outputs = stage.outputs;
   emit(std::move(stage), s, *frame.sink);
-  for (std::size_t i = 0; i < outputs.size(); ++i) publish(s.targets[i].name, View{outputs[i].array, {}, {}, {}}, frame);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    publish(s.targets[i].name, View{outputs[i].array, {}, {}, {}}, frame);
 }
 
-// ---- choices ------------------------------------------------------------------------------------------------
+// ---- choices
+// ------------------------------------------------------------------------------------------------
 
 void Lowering::choose(const Statement& s, Frame& frame) {
   Context context = context_in(frame, "if", nullptr);
@@ -164,7 +172,9 @@ void Lowering::choose(const Statement& s, Frame& frame) {
   defined_names(s.body, then_names);
   defined_names(s.otherwise, other_names);
   for (const std::string& name : then_names)
-    if (std::count(other_names.begin(), other_names.end(), name) && !std::count(shared.begin(), shared.end(), name)) shared.push_back(name);
+    if (std::count(other_names.begin(), other_names.end(), name) &&
+        !std::count(shared.begin(), shared.end(), name))
+      shared.push_back(name);
   std::vector<std::string> names;
   for (const std::string& name : shared) {
     Target target;
@@ -183,14 +193,16 @@ void Lowering::choose(const Statement& s, Frame& frame) {
     inner.scope.parent = &frame.scope;
     inner.sink = &sink;
     inner.prefix = frame.prefix;
-    for (std::size_t i = 0; i < shared.size(); ++i) inner.renamed[shared[i]] = names[i] + (side == 0 ? "_then" : "_else");
+    for (std::size_t i = 0; i < shared.size(); ++i)
+      inner.renamed[shared[i]] = names[i] + (side == 0 ? "_then" : "_else");
     statements(side == 0 ? s.body : s.otherwise, inner);
     for (std::size_t i = 0; i < shared.size(); ++i) {
       const Binding* binding = inner.scope.find(shared[i]);
       if (!binding || std::holds_alternative<Poisoned>(*binding)) throw Silent{};
       const auto* view = std::get_if<View>(binding);
       if (!view || !view->prefix.empty())
-        limit("E0258", s.place, "a nested collection or group as the value '" + shared[i] + "' of a choice is not supported");
+        limit("E0258", s.place,
+              "a nested collection or group as the value '" + shared[i] + "' of a choice is not supported");
       results[side].push_back(view->array);
     }
     blocks[side] = std::make_shared<const Block>(Block{{}, std::move(sink.stages), results[side]});
@@ -206,10 +218,12 @@ void Lowering::choose(const Statement& s, Frame& frame) {
   stage.name = stage_name(names.empty() ? "if" : names[0]);
   const std::vector<Output> outputs = stage.outputs;
   emit(std::move(stage), s, *frame.sink);
-  for (std::size_t i = 0; i < shared.size(); ++i) publish(shared[i], View{outputs[i].array, {}, {}, {}}, frame);
+  for (std::size_t i = 0; i < shared.size(); ++i)
+    publish(shared[i], View{outputs[i].array, {}, {}, {}}, frame);
 }
 
-// ---- effects ------------------------------------------------------------------------------------------------
+// ---- effects
+// ------------------------------------------------------------------------------------------------
 
 Effect Lowering::effect(const PrintAst& print, const std::vector<Expr>& guards, Context& context) {
   Effect effect;
@@ -258,10 +272,12 @@ void Lowering::force(const Statement& s, Frame& frame) {
         output.force = true;
         return;
       }
-  error("E0249", s.place, "'" + s.name + "' is not defined by a statement of this block", "force(x) stands behind the definition of x");
+  error("E0249", s.place, "'" + s.name + "' is not defined by a statement of this block",
+        "force(x) stands behind the definition of x");
 }
 
-// ---- the general stage ----------------------------------------------------------------------------------------
+// ---- the general stage
+// ----------------------------------------------------------------------------------------
 
 /// A block whose results are not known yet.
 struct Lowering::OpenBlock {
@@ -273,7 +289,9 @@ Combine Lowering::combine(const CombineAst& ast, const Type& type) {
   const bool needs = ast.word == "fold" || ast.word == "scan" || ast.word == "scan_right";
   const bool may = needs || ast.word == "scatter" || ast.word == "group";
   if ((needs && ast.op.empty()) || (!may && !ast.op.empty()))
-    error("E0260", ast.place, "'" + ast.word + "' has " + (needs ? "an operator: " + ast.word + "(+, " + ast.dim + ")" : "no operator"));
+    error("E0260", ast.place,
+          "'" + ast.word + "' has " +
+              (needs ? "an operator: " + ast.word + "(+, " + ast.dim + ")" : "no operator"));
   std::optional<Operator> op;
   if (!ast.op.empty()) op = operator_named(ast.op, type, ast.place);
   if (ast.word == "cat") return Cat{};
@@ -287,7 +305,8 @@ Combine Lowering::combine(const CombineAst& ast, const Type& type) {
 }
 
 /// An array whose type is written out; born lengths become sizes.
-ArrayId Lowering::general_array(const std::string& name, const TypeAst& type, const Place& place, Context& context, Frame& frame) {
+ArrayId Lowering::general_array(const std::string& name, const TypeAst& type, const Place& place,
+                                Context& context, Frame& frame) {
   std::vector<Expr> shape;
   for (std::size_t i = 0; i < type.shape.size(); ++i) {
     if (type.shape[i]) {
@@ -296,7 +315,8 @@ ArrayId Lowering::general_array(const std::string& name, const TypeAst& type, co
     }
     const std::string& born = type.born[i];
     if (frame.scope.find(born)) error("E0203", type.place, "'" + born + "' is already defined");
-    const SymbolId symbol = program_.add_symbol(frame.prefix.empty() ? own_name(born) : derived(frame.prefix + "_" + born), Symbol::Origin::Born);
+    const SymbolId symbol = program_.add_symbol(
+        frame.prefix.empty() ? own_name(born) : derived(frame.prefix + "_" + born), Symbol::Origin::Born);
     shape.push_back(pool_.size(symbol, type.place));
     frame.scope.names[born] = Value{shape.back()};
   }
@@ -318,7 +338,8 @@ Lowering::OpenBlock Lowering::general_block(const BlockAst& ast, Scope& scope, F
     Carry carry;
     carry.init = named_array(c.init, c.place, outer.scope);
     std::vector<Expr> shape = declared_shape(c.type, context);
-    carry.inside = add_array(array_name(target, frame), vocabulary_.type(c.type), std::move(shape), c.place, sink.level);
+    carry.inside =
+        add_array(array_name(target, frame), vocabulary_.type(c.type), std::move(shape), c.place, sink.level);
     publish(c.inside, View{carry.inside, {}, {}, {}}, frame);
     open.block.carries.push_back(carry);
   }
@@ -332,7 +353,8 @@ Lowering::OpenBlock Lowering::general_block(const BlockAst& ast, Scope& scope, F
   return open;
 }
 
-Output Lowering::general_output(const OutAst& out, const Stage& stage, Context& context, Frame& frame, std::vector<OpenBlock>& blocks) {
+Output Lowering::general_output(const OutAst& out, const Stage& stage, Context& context, Frame& frame,
+                                std::vector<OpenBlock>& blocks) {
   Output output;
   output.place = out.place;
   output.force = out.force;
@@ -344,17 +366,21 @@ Output Lowering::general_output(const OutAst& out, const Stage& stage, Context& 
     Context around = context_in(frame, name, nullptr);
     return general_array(unique, type, place, around, frame);
   };
-  if (out.keys && !out.keys->type.born.empty()) output.keys = named(out.keys->name, out.keys->type, out.keys->place);
+  if (out.keys && !out.keys->type.born.empty())
+    output.keys = named(out.keys->name, out.keys->type, out.keys->place);
   output.array = named(out.name, out.type, out.place);
   if (out.offsets) output.offsets = named(out.offsets->name, out.offsets->type, out.offsets->place);
   const Type type = program_[output.array].type;
   for (const CombineAst& c : out.combines) output.combine.push_back(combine(c, type));
   bool order = out.combines.size() == stage.dims.size();
-  for (std::size_t i = 0; order && i < stage.dims.size(); ++i) order = out.combines[i].dim == stage.dims[i].name;
+  for (std::size_t i = 0; order && i < stage.dims.size(); ++i)
+    order = out.combines[i].dim == stage.dims[i].name;
   if (!order)
-    error("E0261", out.place, "'" + out.name + "' does not say for each dimension, in their order, what becomes of it",
+    error("E0261", out.place,
+          "'" + out.name + "' does not say for each dimension, in their order, what becomes of it",
           "write = cat(i) fold(+, k) and so on before the value");
-  const bool recurrent = std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Seq>(c); });
+  const bool recurrent =
+      std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Seq>(c); });
   if (recurrent) context.scope->names[out.name] = View{output.array, {}, {}, {}};
   for (const AstPtr& at : out.at) output.at.push_back(index_value(*at, context));
   if (!out.into.empty()) output.into = named_array(out.into, out.into_place, frame.scope);
@@ -363,7 +389,8 @@ Output Lowering::general_output(const OutAst& out, const Stage& stage, Context& 
   if (out.guard) output.guard = condition(*out.guard, context);
   bool formula = blocks.empty();
   if (blocks.size() == 1) {
-    const Binding* result = out.value->kind == AstKind::Name ? blocks[0].frame.scope.find(out.value->name) : nullptr;
+    const Binding* result =
+        out.value->kind == AstKind::Name ? blocks[0].frame.scope.find(out.value->name) : nullptr;
     formula = out.value->kind != AstKind::Name || !result;
   }
   if (formula) {
@@ -374,7 +401,8 @@ Output Lowering::general_output(const OutAst& out, const Stage& stage, Context& 
   const AstPtr values[2] = {out.value, out.otherwise};
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (!values[i] || values[i]->kind != AstKind::Name)
-      error("E0262", out.place, "the value of '" + out.name + "' is a result of each block", blocks.size() == 2 ? "write = a else b" : "");
+      error("E0262", out.place, "the value of '" + out.name + "' is a result of each block",
+            blocks.size() == 2 ? "write = a else b" : "");
     blocks[i].block.results.push_back(named_array(values[i]->name, values[i]->place, blocks[i].frame.scope));
   }
   return output;
@@ -410,19 +438,24 @@ void Lowering::general(const Statement& s, Frame& frame) {
   inner.scope = &inner_scope;
   if (blocks.size() == 1)
     for (const auto& [name, binding] : blocks[0].frame.scope.names) inner_scope.names[name] = binding;
-  for (const auto& [position, ast_condition] : conditions) stage.dims[position].condition = condition(*ast_condition, inner);
-  for (const OutAst& out : ast.outs) stage.outputs.push_back(general_output(out, stage, inner, frame, blocks));
+  for (const auto& [position, ast_condition] : conditions)
+    stage.dims[position].condition = condition(*ast_condition, inner);
+  for (const OutAst& out : ast.outs)
+    stage.outputs.push_back(general_output(out, stage, inner, frame, blocks));
   for (const PrintAst& print : ast.prints) stage.effects.push_back(effect(print, {}, inner));
   if (ast.body == StageAst::Body::Block)
     stage.body = Nested{std::make_shared<const Block>(std::move(blocks[0].block))};
   else if (ast.body == StageAst::Body::Branch)
-    stage.body = Branch{branch, std::make_shared<const Block>(std::move(blocks[0].block)), std::make_shared<const Block>(std::move(blocks[1].block))};
+    stage.body = Branch{branch, std::make_shared<const Block>(std::move(blocks[0].block)),
+                        std::make_shared<const Block>(std::move(blocks[1].block))};
   const std::vector<Output> outputs = stage.outputs;
   emit(std::move(stage), s, *frame.sink);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Output& output = outputs[i];
     for (const auto& companion : {output.offsets, output.keys})
-      if (companion) publish(companion == output.keys ? ast.outs[i].keys->name : ast.outs[i].offsets->name, View{*companion, {}, {}, {}}, frame);
+      if (companion)
+        publish(companion == output.keys ? ast.outs[i].keys->name : ast.outs[i].offsets->name,
+                View{*companion, {}, {}, {}}, frame);
     if (!output.offsets && !output.keys) {
       publish(ast.outs[i].name, View{output.array, {}, {}, {}}, frame);
       continue;

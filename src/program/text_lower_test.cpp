@@ -19,7 +19,10 @@ AstPtr integer(std::int64_t value, const Place& place) {
 }
 
 AstPtr comparison_of(AstPtr a, std::string op, AstPtr b, const Place& place) {
-  Ast ast{.kind = AstKind::Compare, .place = place, .words = {std::move(op)}, .args = {std::move(a), std::move(b)}};
+  Ast ast{.kind = AstKind::Compare,
+          .place = place,
+          .words = {std::move(op)},
+          .args = {std::move(a), std::move(b)}};
   return std::make_shared<const Ast>(std::move(ast));
 }
 
@@ -44,7 +47,9 @@ void free_names(const Ast& ast, std::set<std::string> bound, std::vector<const A
 
 bool is_subscript_of(const Ast& ast, const std::string& name) {
   for (std::size_t i = 0; i < ast.args.size(); ++i) {
-    if (ast.kind == AstKind::Subscript && i > 0 && ast.args[i]->kind == AstKind::Name && ast.args[i]->name == name) return true;
+    if (ast.kind == AstKind::Subscript && i > 0 && ast.args[i]->kind == AstKind::Name &&
+        ast.args[i]->name == name)
+      return true;
     if (is_subscript_of(*ast.args[i], name)) return true;
   }
   return false;
@@ -74,14 +79,18 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
     taken_.insert(input.name);
     std::vector<Expr> shape;
     for (std::size_t d = 0; d < input.shape.size(); ++d)
-      shape.push_back(input.shape[d] ? pool_.integer(*input.shape[d])
-                                     : pool_.size(program_.add_symbol(derived(input.name + "_" + std::to_string(d)), Symbol::Origin::Input)));
+      shape.push_back(input.shape[d]
+                          ? pool_.integer(*input.shape[d])
+                          : pool_.size(program_.add_symbol(derived(input.name + "_" + std::to_string(d)),
+                                                           Symbol::Origin::Input)));
     const ArrayId array = add_array(input.name, input.type, shape, place, 0);
     program_.inputs.push_back({array, {}});
     frame.scope.names[input.name] = View{array, {}, {}, {}};
     if (input.of.empty()) continue;
     Collection& collection = collections[input.of];
-    (input.part == "offsets" ? collection.offsets : input.part == "keys" ? collection.keys : std::optional<ArrayId>()) = array;
+    (input.part == "offsets" ? collection.offsets
+     : input.part == "keys"  ? collection.keys
+                             : std::optional<ArrayId>()) = array;
     if (input.part == "values") collection.values = array;
     if (input.part == "offsets") collection.rows = {pool_.apply(Prim::Sub, {shape[0], pool_.integer(1)})};
     if (input.part == "keys") collection.rows = {shape[0]};
@@ -109,8 +118,10 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
     const auto* array = binding ? std::get_if<View>(binding) : nullptr;
     return array && !program_[array->array].shape.empty();
   };
-  const bool comparison = value->kind == AstKind::Compare && value->args.size() == 2 && (value->words[0] == "==" || value->words[0] == "~");
-  if (comparison && whole(*value->args[0]) && (whole(*value->args[1]) || value->args[1]->kind == AstKind::List)) {
+  const bool comparison = value->kind == AstKind::Compare && value->args.size() == 2 &&
+                          (value->words[0] == "==" || value->words[0] == "~");
+  if (comparison && whole(*value->args[0]) &&
+      (whole(*value->args[1]) || value->args[1]->kind == AstKind::List)) {
     const AstPtr a = value->args[0];
     AstPtr b = value->args[1];
     const Array left = program_[std::get<View>(*frame.scope.find(a->name)).array];
@@ -130,9 +141,13 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
       taken_.erase(name);
       b = node(AstKind::Name, name, {}, b->place);
       std::size_t depth = 1;
-      for (const Ast* row = value->args[1].get(); !row->args.empty() && row->args[0]->kind == AstKind::List; row = row->args[0].get()) ++depth;
+      for (const Ast* row = value->args[1].get(); !row->args.empty() && row->args[0]->kind == AstKind::List;
+           row = row->args[0].get())
+        ++depth;
       if (depth != rank && !value->args[1]->args.empty())
-        error("E0265", place, "'" + a->name + "' has " + std::to_string(rank) + " dimensions, the expected values " + std::to_string(depth));
+        error("E0265", place,
+              "'" + a->name + "' has " + std::to_string(rank) + " dimensions, the expected values " +
+                  std::to_string(depth));
     } else if (program_[std::get<View>(*frame.scope.find(b->name)).array].shape.size() != rank) {
       error("E0265", place, "the arrays do not have the same number of dimensions");
     }
@@ -152,9 +167,11 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
       left_read.push_back(node(AstKind::Call, "pad", {index}, place));
       right_read.push_back(index);
     }
-    all.args = {comparison_of(node(AstKind::Subscript, "", left_read, place), value->words[0], node(AstKind::Subscript, "", right_read, place), place)};
+    all.args = {comparison_of(node(AstKind::Subscript, "", left_read, place), value->words[0],
+                              node(AstKind::Subscript, "", right_read, place), place)};
     define("elements", {}, std::make_shared<const Ast>(std::move(all)));
-    define("holds", {}, node(AstKind::Binary, "and", {sizes, node(AstKind::Name, "elements", {}, place)}, place));
+    define("holds", {},
+           node(AstKind::Binary, "and", {sizes, node(AstKind::Name, "elements", {}, place)}, place));
   } else {
     std::set<std::string> bound;
     for (const auto& [name, binding] : frame.scope.names) bound.insert(name);
@@ -183,10 +200,30 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
   const Binding* holds = frame.scope.find("holds");
   if (!holds || !std::holds_alternative<View>(*holds)) throw Silent{};
   const ArrayId result = std::get<View>(*holds).array;
-  if (!program_[result].type.is(Scalar::Bool)) error("E0222", place, "an expectation is a bool, not '" + to_string(program_[result].type) + "'");
-  for (const auto& [array, elements] : std::map(open_)) decide(ArrayId{array}, program_.arrays[static_cast<std::size_t>(array)].type);
+  if (!program_[result].type.is(Scalar::Bool))
+    error("E0222", place, "an expectation is a bool, not '" + to_string(program_[result].type) + "'");
+  for (const auto& [array, elements] : std::map(open_))
+    decide(ArrayId{array}, program_.arrays[static_cast<std::size_t>(array)].type);
   program_.results = {result};
   program_.stages = std::move(sink.stages);
+
+  // What only its extents were asked for, and these are known, is no input.
+  std::set<ArrayId> read;
+  std::set<SymbolId> sizes;
+  const auto note = [&](Expr e) {
+    visit(e, [&](Expr part) {
+      if (const auto* r = as<Read>(part)) read.insert(r->array);
+      if (const auto* size = as<SizeRef>(part)) sizes.insert(size->symbol);
+    });
+  };
+  for_each_stage(program_.stages, [&](const Stage& stage) { for_each_expr(stage, note); });
+  std::erase_if(program_.inputs, [&](const Input& input) {
+    const std::vector<Expr>& shape = program_[input.array].shape;
+    const bool gives_size = std::any_of(shape.begin(), shape.end(), [&](Expr e) {
+      return as<SizeRef>(e) && sizes.contains(as<SizeRef>(e)->symbol);
+    });
+    return !read.contains(input.array) && !gives_size;
+  });
   return std::move(program_);
 }
 
@@ -196,7 +233,8 @@ namespace {
 
 class TestBuilder {
  public:
-  TestBuilder(const TestDecl& declaration, const Vocabulary& vocabulary, const Module& module, std::vector<Diagnostic>& errors)
+  TestBuilder(const TestDecl& declaration, const Vocabulary& vocabulary, const Module& module,
+              std::vector<Diagnostic>& errors)
       : declaration_(declaration), vocabulary_(vocabulary), module_(module), errors_(errors) {}
 
   Test run() {
@@ -233,19 +271,24 @@ class TestBuilder {
     }
   }
 
-  [[noreturn]] static void error(std::string code, const Place& place, std::string message, std::string help = {}) {
+  [[noreturn]] static void error(std::string code, const Place& place, std::string message,
+                                 std::string help = {}) {
     fail(Fault::User, std::move(code), place, std::move(message), std::move(help));
   }
 
   void bind(const TestStatement& s) {
     const Ast& value = *s.value;
     for (const Target& target : s.targets) {
-      if (target.indexed || !target.into.empty()) error("E0244", target.place, "names in a test stand without indices");
-      if (std::any_of(inputs_.begin(), inputs_.end(), [&](const auto& input) { return input.name == target.name; }))
+      if (target.indexed || !target.into.empty())
+        error("E0244", target.place, "names in a test stand without indices");
+      if (std::any_of(inputs_.begin(), inputs_.end(),
+                      [&](const auto& input) { return input.name == target.name; }))
         error("E0203", target.place, "'" + target.name + "' is already defined");
     }
     if (value.kind == AstKind::Call) return call(s);
-    if (s.targets.size() != 1) error("E0237", s.place, std::to_string(s.targets.size()) + " names on the left, one value on the right");
+    if (s.targets.size() != 1)
+      error("E0237", s.place,
+            std::to_string(s.targets.size()) + " names on the left, one value on the right");
     const Target& target = s.targets[0];
     if (value.kind == AstKind::Random) {
       const RandomData data = random(value);
@@ -262,7 +305,8 @@ class TestBuilder {
     LiteralData& kept = literals_[target.name] = literal;
     if (target.type) {
       const std::vector<std::int64_t> declared = literal_shape(*target.type);
-      if (target.type->has_shape && declared != kept.shape && element_count(declared) + element_count(kept.shape) > 0)
+      if (target.type->has_shape && declared != kept.shape &&
+          element_count(declared) + element_count(kept.shape) > 0)
         error("E0242", value.place, "the data do not have the shape that '" + target.name + "' declares");
       if (target.type->has_shape) kept.shape = declared;
       inputs_.back().shape.assign(kept.shape.begin(), kept.shape.end());
@@ -280,7 +324,8 @@ class TestBuilder {
   std::vector<std::int64_t> literal_shape(const TypeAst& type) {
     std::vector<std::int64_t> shape;
     for (const AstPtr& extent : type.shape) {
-      if (!extent || extent->kind != AstKind::Number || !is_integer(extent->number.type) || extent->number.i < 0)
+      if (!extent || extent->kind != AstKind::Number || !is_integer(extent->number.type) ||
+          extent->number.i < 0)
         error("E0266", type.place, "the sizes of test data are numbers");
       shape.push_back(extent->number.i);
     }
@@ -317,7 +362,8 @@ class TestBuilder {
         for (const AstPtr& item : a.args) walk(*item);
         return;
       }
-      if (a.kind != AstKind::Number) error("E0266", a.place, "nothing tells the type of these data", "declare it: x: Type[3] = [ ... ]");
+      if (a.kind != AstKind::Number)
+        error("E0266", a.place, "nothing tells the type of these data", "declare it: x: Type[3] = [ ... ]");
       fractional = fractional || is_float(a.number.type);
       if (!a.weak) type = a.number.type;
     };
@@ -335,7 +381,8 @@ class TestBuilder {
         element(a, type, result.bytes() + position++ * byte_size(type));
         return;
       }
-      if (static_cast<std::int64_t>(a.args.size()) != shape[depth]) error("E0242", a.place, "the rows of the data have different lengths");
+      if (static_cast<std::int64_t>(a.args.size()) != shape[depth])
+        error("E0242", a.place, "the rows of the data have different lengths");
       for (const AstPtr& item : a.args) walk(*item, depth + 1);
     };
     if (result.count() > 0) walk(ast, 0);
@@ -367,8 +414,10 @@ class TestBuilder {
       error("E0202", ast.place, "unknown definition '" + ast.name + "'", did_you_mean(ast.name, candidates));
     }
     if (ast.args.size() > program->inputs.size())
-      error("E0221", ast.place, "'" + ast.name + "' takes " + std::to_string(program->inputs.size()) +
-                                    (program->inputs.size() == 1 ? " argument" : " arguments") + ", not " + std::to_string(ast.args.size()));
+      error("E0221", ast.place,
+            "'" + ast.name + "' takes " + std::to_string(program->inputs.size()) +
+                (program->inputs.size() == 1 ? " argument" : " arguments") + ", not " +
+                std::to_string(ast.args.size()));
     TestCall call;
     call.definition = ast.name;
     call.place = ast.place;
@@ -376,7 +425,9 @@ class TestBuilder {
     for (std::size_t i = 0; i < program->inputs.size(); ++i) {
       const Array& parameter = (*program)[program->inputs[i].array];
       if (i >= ast.args.size()) {
-        if (!program->inputs[i].fallback) error("E0221", ast.place, "the call of '" + ast.name + "' lacks the argument '" + parameter.name + "'");
+        if (!program->inputs[i].fallback)
+          error("E0221", ast.place,
+                "the call of '" + ast.name + "' lacks the argument '" + parameter.name + "'");
         continue;
       }
       const Ast& argument = *ast.args[i];
@@ -388,14 +439,17 @@ class TestBuilder {
         shape.assign(made.shape.begin(), made.shape.end());
         call.arguments.emplace_back(made);
       } else if (argument.kind == AstKind::Name) {
-        const auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const auto& known) { return known.name == argument.name; });
+        const auto input = std::find_if(inputs_.begin(), inputs_.end(),
+                                        [&](const auto& known) { return known.name == argument.name; });
         if (input == inputs_.end()) {
           if (failed_) throw Silent{};
           std::vector<std::string> candidates;
           for (const auto& known : inputs_) candidates.push_back(known.name);
-          error("E0201", argument.place, "unknown name '" + argument.name + "'", did_you_mean(argument.name, candidates));
+          error("E0201", argument.place, "unknown name '" + argument.name + "'",
+                did_you_mean(argument.name, candidates));
         }
-        if (const auto literal = literals_.find(argument.name); literal != literals_.end() && !literal->second.type)
+        if (const auto literal = literals_.find(argument.name);
+            literal != literals_.end() && !literal->second.type)
           settle(argument.name, literal->second, parameter.type);
         type = input->type;
         shape = input->shape;
@@ -406,10 +460,14 @@ class TestBuilder {
         call.arguments.emplace_back(data(argument, type, extents));
       }
       if (type != parameter.type)
-        error("E0263", argument.place, "the argument '" + parameter.name + "' of '" + ast.name + "' is '" + to_string(parameter.type) + "', not '" + to_string(type) + "'");
+        error("E0263", argument.place,
+              "the argument '" + parameter.name + "' of '" + ast.name + "' is '" + to_string(parameter.type) +
+                  "', not '" + to_string(type) + "'");
       if (shape.size() != parameter.shape.size())
-        error("E0263", argument.place, "the argument '" + parameter.name + "' of '" + ast.name + "' has " + std::to_string(parameter.shape.size()) + " dimensions, not " +
-                                           std::to_string(shape.size()));
+        error("E0263", argument.place,
+              "the argument '" + parameter.name + "' of '" + ast.name + "' has " +
+                  std::to_string(parameter.shape.size()) + " dimensions, not " +
+                  std::to_string(shape.size()));
       for (std::size_t d = 0; d < shape.size(); ++d)
         if (shape[d]) bind_size(parameter.shape[d], *shape[d], sizes);
     }
@@ -420,9 +478,11 @@ class TestBuilder {
   void bind_results(const TestStatement& s, const Program& program, const Definition& definition,
                     const std::map<SymbolId, std::int64_t>& sizes, TestCall& call) {
     if (definition.results.size() != s.targets.size())
-      error("E0237", s.place, "'" + definition.name + "' has " + std::to_string(definition.results.size()) +
-                                  (definition.results.size() == 1 ? " result" : " results") + ", but " + std::to_string(s.targets.size()) +
-                                  (s.targets.size() == 1 ? " name stands" : " names stand") + " on the left");
+      error("E0237", s.place,
+            "'" + definition.name + "' has " + std::to_string(definition.results.size()) +
+                (definition.results.size() == 1 ? " result" : " results") + ", but " +
+                std::to_string(s.targets.size()) + (s.targets.size() == 1 ? " name stands" : " names stand") +
+                " on the left");
     std::size_t next = 0;
     const auto add = [&](const std::string& name, const std::string& of, const std::string& part) {
       const Array& array = program[program.results[next++]];
@@ -433,7 +493,8 @@ class TestBuilder {
     };
     for (std::size_t i = 0; i < s.targets.size(); ++i) {
       const std::string& name = s.targets[i].name;
-      const Output* output = definition.results[i].part.empty() ? output_of(program, program.results[next]) : nullptr;
+      const Output* output =
+          definition.results[i].part.empty() ? output_of(program, program.results[next]) : nullptr;
       const bool collection = output && (output->offsets || output->keys);
       add(name, collection ? name : "", collection ? "values" : "");
       if (output && output->offsets) add(name + "_offsets", name, "offsets");
@@ -457,7 +518,8 @@ class TestBuilder {
     if (!apply || (apply->prim != Prim::Add && apply->prim != Prim::Sub)) return;
     const auto* literal = as<Literal>(extent->args[1]);
     const std::int64_t sign = apply->prim == Prim::Add ? -1 : 1;
-    if (literal && std::abs(static_cast<double>(literal->value.i)) < 1e15) bind_size(extent->args[0], actual + sign * literal->value.i, sizes);
+    if (literal && std::abs(static_cast<double>(literal->value.i)) < 1e15)
+      bind_size(extent->args[0], actual + sign * literal->value.i, sizes);
   }
 
   static std::optional<std::int64_t> evaluate(Expr e, const std::map<SymbolId, std::int64_t>& sizes) {
@@ -492,19 +554,23 @@ class TestBuilder {
     }
     const Ast& ast = *s.value;
     static const std::set<std::string, std::less<>> quantities = {"passes", "buffers", "stages", "loops"};
-    const bool structure = ast.kind == AstKind::Compare && ast.args.size() == 2 && ast.args[0]->kind == AstKind::Name && ast.words[0] != "~" &&
+    const bool structure = ast.kind == AstKind::Compare && ast.args.size() == 2 &&
+                           ast.args[0]->kind == AstKind::Name && ast.words[0] != "~" &&
                            quantities.contains(ast.args[0]->name) &&
-                           std::none_of(inputs_.begin(), inputs_.end(), [&](const auto& input) { return input.name == ast.args[0]->name; });
+                           std::none_of(inputs_.begin(), inputs_.end(),
+                                        [&](const auto& input) { return input.name == ast.args[0]->name; });
     if (structure) {
       const Ast& number = *ast.args[1];
       if (number.kind != AstKind::Number || !is_integer(number.number.type))
         error("E0267", number.place, "'" + ast.args[0]->name + "' is compared with an integer");
-      test_.expectations.emplace_back(StructureExpectation{ast.args[0]->name, *prim_named(ast.words[0]), number.number.i, s.place});
+      test_.expectations.emplace_back(
+          StructureExpectation{ast.args[0]->name, *prim_named(ast.words[0]), number.number.i, s.place});
       return;
     }
     if (failed_) throw Silent{};
     Lowering lowering(vocabulary_, errors_);
-    test_.expectations.emplace_back(ValueExpectation{s.text, lowering.expectation(s.value, inputs_, s.place), s.place});
+    test_.expectations.emplace_back(
+        ValueExpectation{s.text, lowering.expectation(s.value, inputs_, s.place), s.place});
   }
 
   const TestDecl& declaration_;
@@ -519,7 +585,8 @@ class TestBuilder {
 
 }  // namespace
 
-Test test_of(const TestDecl& declaration, const Vocabulary& vocabulary, const Module& module, std::vector<Diagnostic>& errors) {
+Test test_of(const TestDecl& declaration, const Vocabulary& vocabulary, const Module& module,
+             std::vector<Diagnostic>& errors) {
   return TestBuilder(declaration, vocabulary, module, errors).run();
 }
 

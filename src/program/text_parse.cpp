@@ -9,7 +9,8 @@ namespace {
 constexpr int max_nesting = 200;
 
 const std::set<std::string, std::less<>>& declaration_words() {
-  static const std::set<std::string, std::less<>> words = {"def", "strict", "type", "fn", "op", "test", "extern", "schedule"};
+  static const std::set<std::string, std::less<>> words = {"def", "strict", "type",   "fn",
+                                                           "op",  "test",   "extern", "schedule"};
   return words;
 }
 
@@ -18,19 +19,23 @@ const std::set<std::string, std::less<>>& declaration_words() {
 Parser::Parser(const std::shared_ptr<const SourceText>& source, std::vector<Diagnostic>& errors)
     : tokens_(lex(source, errors)), errors_(errors) {
   for (std::size_t i = 0; i + 1 < tokens_.size(); ++i)
-    if (tokens_[i].text == "type" && tokens_[i].kind == TokenKind::Name && tokens_[i + 1].kind == TokenKind::Name)
+    if (tokens_[i].text == "type" && tokens_[i].kind == TokenKind::Name &&
+        tokens_[i + 1].kind == TokenKind::Name)
       record_names_.insert(tokens_[i + 1].text);
 }
 
 Parser::Depth::Depth(Parser& p) : parser(p) {
   if (parser.depth_ >= max_nesting)
-    parser.error("E0111", parser.peek().place, "this is too deeply nested", "name a part of it in a statement of its own");
+    parser.error("E0111", parser.peek().place, "this is too deeply nested",
+                 "name a part of it in a statement of its own");
   ++parser.depth_;
 }
 
 // ---- tokens ---------------------------------------------------------------------------------------
 
-const Token& Parser::peek(std::size_t ahead) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
+const Token& Parser::peek(std::size_t ahead) const {
+  return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+}
 
 const Token& Parser::take() {
   const Token& token = peek();
@@ -40,7 +45,8 @@ const Token& Parser::take() {
 
 bool Parser::at(std::string_view what) const {
   const Token& token = peek();
-  return (token.kind == TokenKind::Symbol || (token.kind == TokenKind::Name && !token.quoted)) && token.text == what;
+  return (token.kind == TokenKind::Symbol || (token.kind == TokenKind::Name && !token.quoted)) &&
+         token.text == what;
 }
 
 bool Parser::at_name() const {
@@ -60,7 +66,9 @@ const Token& Parser::expect(std::string_view what) {
 
 const Token& Parser::expect_name(const char* what) {
   if (!at_name())
-    expected(what, peek().kind == TokenKind::Name ? "'" + peek().text + "' is reserved; in backquotes it is a name" : "");
+    expected(what, peek().kind == TokenKind::Name
+                       ? "'" + peek().text + "' is reserved; in backquotes it is a name"
+                       : "");
   return take();
 }
 
@@ -88,7 +96,8 @@ Place Parser::from(const Place& start) const {
   Place place = start;
   if (at_ == 0) return place;
   const Place& last = tokens_[at_ - 1].place;
-  if (last.line == start.line && last.column >= start.column) place.length = last.column + last.length - start.column;
+  if (last.line == start.line && last.column >= start.column)
+    place.length = last.column + last.length - start.column;
   else if (last.line > start.line) {
     const std::size_t line = line_text(start).size();
     if (line + 1 > start.column) place.length = static_cast<std::uint32_t>(line + 1 - start.column);
@@ -128,8 +137,12 @@ void Parser::declaration(File& file) {
   in_test_ = false;
   if (at("extern") || at("schedule")) {
     const Token& word = take();
-    errors_.push_back({Fault::Limit, "E0120", word.place,
-                       word.text == "extern" ? "black boxes ('extern') are not supported" : "schedules are not supported", {}});
+    errors_.push_back(
+        {Fault::Limit,
+         "E0120",
+         word.place,
+         word.text == "extern" ? "black boxes ('extern') are not supported" : "schedules are not supported",
+         {}});
     throw Abandon{};
   }
   if (at("def") || at("strict")) {

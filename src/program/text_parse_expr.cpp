@@ -12,7 +12,8 @@ constexpr int max_expression_depth = 600;
 
 int binary_level(const Token& token) {
   if (token.quoted) return 0;
-  if (token.kind == TokenKind::Name) return token.text == "or" ? level_or : token.text == "and" ? level_and : 0;
+  if (token.kind == TokenKind::Name)
+    return token.text == "or" ? level_or : token.text == "and" ? level_and : 0;
   if (token.kind != TokenKind::Symbol) return 0;
   if (token.text == "+" || token.text == "-") return level_sum;
   if (token.text == "*" || token.text == "/" || token.text == "%") return level_product;
@@ -34,7 +35,8 @@ AstPtr Parser::finish(Ast node, const Place& start) {
     for (const AstPtr& bound : {g.a, g.b})
       if (bound) node.depth = std::max(node.depth, bound->depth + 1);
   if (node.depth > max_expression_depth)
-    error("E0111", start, "this expression is too deeply nested", "name a part of it in a statement of its own");
+    error("E0111", start, "this expression is too deeply nested",
+          "name a part of it in a statement of its own");
   return std::make_shared<const Ast>(std::move(node));
 }
 
@@ -192,7 +194,8 @@ AstPtr Parser::name_or_call() {
       node.args.push_back(expression());
       return finish(std::move(node), start);
     }
-    if (text == "sum" || text == "product" || text == "any" || text == "all" || text == "fold") return fold(word);
+    if (text == "sum" || text == "product" || text == "any" || text == "all" || text == "fold")
+      return fold(word);
     if (text == "max" || text == "min") return extreme(word);
     if (text == "scan" || text == "scan_right") return scan(word);
     if (text == "seq") return seq_over(word);
@@ -254,7 +257,10 @@ AstPtr Parser::over_collection(const Token& word, std::string op) {
   if (collection->kind != AstKind::Collect)
     error("E0112", collection->place, "'" + word.text + "' folds a comprehension here",
           "write " + word.text + " [ e | x in xs ], or " + word.text + "(i) x[i]");
-  Ast node{.kind = AstKind::Fold, .name = word.text, .op = std::move(op), .args = collection->args,
+  Ast node{.kind = AstKind::Fold,
+           .name = word.text,
+           .op = std::move(op),
+           .args = collection->args,
            .generators = collection->generators};
   return finish(std::move(node), word.place);
 }
@@ -313,8 +319,7 @@ AstPtr Parser::extreme(const Token& word) {
   }
   Ast node{.kind = AstKind::Call, .name = word.text};
   for (const Generator& item : items) {
-    if (item.kind != Generator::Kind::Test)
-      expected("the expression that '" + word.text + "' folds");
+    if (item.kind != Generator::Kind::Test) expected("the expression that '" + word.text + "' folds");
     node.args.push_back(item.a);
   }
   return finish(std::move(node), word.place);
@@ -325,8 +330,8 @@ bool Parser::starts_body(bool minus) const {
   if (at_line_start()) return false;
   if (next.kind == TokenKind::Number) return true;
   if (next.kind == TokenKind::Name) {
-    static const std::set<std::string, std::less<>> stop = {"and",  "or",   "then", "else", "in",
-                                                           "where", "with", "into", "from", "while"};
+    static const std::set<std::string, std::less<>> stop = {"and",   "or",   "then", "else", "in",
+                                                            "where", "with", "into", "from", "while"};
     return next.quoted || !stop.contains(next.text);
   }
   return at("(") || at("{") || (minus && at("-"));
@@ -426,7 +431,8 @@ std::string Parser::operator_name() {
 Generator Parser::generator() {
   Generator g;
   g.place = peek().place;
-  if (peek().kind == TokenKind::Name && peek(1).text == "in" && !peek(1).quoted && peek(1).kind == TokenKind::Name) {
+  if (peek().kind == TokenKind::Name && peek(1).text == "in" && !peek(1).quoted &&
+      peek(1).kind == TokenKind::Name) {
     g.name = expect_name("an index").text;
     take();
     g.a = expression();

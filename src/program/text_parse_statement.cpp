@@ -64,7 +64,8 @@ Statement Parser::statement() {
     else if (word.text == "recompute")
       hints.push_back(Hint::Recompute);
     else
-      error("E0114", word.place, "unknown hint '@" + word.text + "'", "known are @never, @always and @recompute");
+      error("E0114", word.place, "unknown hint '@" + word.text + "'",
+            "known are @never, @always and @recompute");
   }
   Statement s;
   if (at("if")) {
@@ -153,7 +154,8 @@ void Parser::right_hand_side(Statement& s) {
   if (at("with")) {
     const Place& start = s.value->place;
     if (s.value->kind != AstKind::Name)
-      error("E0112", start, "'with' makes a new version of a named array", "name the array in a statement of its own");
+      error("E0112", start, "'with' makes a new version of a named array",
+            "name the array in a statement of its own");
     take();
     Ast node{.kind = AstKind::With, .name = s.value->name};
     if (accept("(")) {
@@ -399,8 +401,9 @@ OutAst Parser::out() {
   }
   expect("=");
   static const std::set<std::string, std::less<>> words = {"cat",     "fold",  "scan", "scan_right", "append",
-                                                          "scatter", "group", "seq",  "last"};
-  while (peek().kind == TokenKind::Name && !peek().quoted && words.contains(peek().text) && peek(1).text == "(") {
+                                                           "scatter", "group", "seq",  "last"};
+  while (peek().kind == TokenKind::Name && !peek().quoted && words.contains(peek().text) &&
+         peek(1).text == "(") {
     CombineAst combine;
     combine.place = peek().place;
     combine.word = take().text;

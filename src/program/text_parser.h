@@ -115,7 +115,7 @@ class Parser {
   std::vector<Diagnostic>& errors_;
   std::set<std::string, std::less<>> record_names_;
   std::size_t at_ = 0;
-  int nest_ = 0;   // > 0: inside brackets, where newlines do not count
+  int nest_ = 0;  // > 0: inside brackets, where newlines do not count
   int depth_ = 0;
   bool in_test_ = false;
 };

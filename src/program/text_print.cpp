@@ -42,14 +42,16 @@ Printer::Printer(const Program& program) : program_(program) {
   });
 }
 
-// ---- declarations -------------------------------------------------------------------------------------------
+// ---- declarations
+// -------------------------------------------------------------------------------------------
 
 void Printer::note_type(const Type& type) {
   if (!type.is_record()) return;
   for (const Field& field : type.record().fields) note_type(field.type);
   const std::string& record = type.record().name;
   if (record.empty()) return;
-  if (std::none_of(types_.begin(), types_.end(), [&](const auto& known) { return known.first == record; })) types_.emplace_back(record, type);
+  if (std::none_of(types_.begin(), types_.end(), [&](const auto& known) { return known.first == record; }))
+    types_.emplace_back(record, type);
 }
 
 void Printer::note_types() {
@@ -71,13 +73,17 @@ void Printer::note_operators() {
       for (const Combine& combine : output.combine) {
         const Operator* op = operator_of(combine);
         if (!op || (op->prim && *op == builtin_operator(*program_.pool, *op->prim, op->type))) continue;
-        if (std::any_of(operators_.begin(), operators_.end(), [&](const auto& known) { return known.second == *op; })) continue;
+        if (std::any_of(operators_.begin(), operators_.end(),
+                        [&](const auto& known) { return known.second == *op; }))
+          continue;
         std::string name = op->prim ? "combine" : program_[op->function].name;
         const auto known = [&](const std::string& text) {
-          const bool used = std::any_of(operators_.begin(), operators_.end(), [&](const auto& other) { return other.first == text; });
-          const bool function = std::any_of(program_.functions.begin(), program_.functions.end(), [&](const Function& f) {
-            return f.name == text && (op->prim || &f != &program_[op->function]);
-          });
+          const bool used = std::any_of(operators_.begin(), operators_.end(),
+                                        [&](const auto& other) { return other.first == text; });
+          const bool function =
+              std::any_of(program_.functions.begin(), program_.functions.end(), [&](const Function& f) {
+                return f.name == text && (op->prim || &f != &program_[op->function]);
+              });
           return used || function;
         };
         const std::string base = name;
@@ -102,7 +108,9 @@ std::string Printer::function(std::size_t number) {
   signature += ") -> " + to_string(f.result);
   const std::string body = expr(f.body, 0, false);
   function_ = nullptr;
-  const auto properties = [](const Operator& op) { return std::string(op.associative ? " associative" : "") + (op.commutative ? " commutative" : ""); };
+  const auto properties = [](const Operator& op) {
+    return std::string(op.associative ? " associative" : "") + (op.commutative ? " commutative" : "");
+  };
   std::string text;
   bool declared = false;
   for (const auto& [name, op] : operators_) {
@@ -113,7 +121,8 @@ std::string Printer::function(std::size_t number) {
       if (op.identity) text += "  identity " + expr(op.identity, 0, true) + "\n";
       text += "  " + body + "\n}\n";
     } else {
-      text += "op " + quoted(name) + " = " + quoted(f.name) + properties(op) + (op.identity ? " { identity " + expr(op.identity, 0, true) + " }" : "") + "\n";
+      text += "op " + quoted(name) + " = " + quoted(f.name) + properties(op) +
+              (op.identity ? " { identity " + expr(op.identity, 0, true) + " }" : "") + "\n";
     }
   }
   if (!declared) text = "fn " + signature + " = " + body + "\n" + text;
@@ -127,14 +136,16 @@ std::string Printer::declarations() {
   for (const auto& [name, type] : types_) {
     text += "type " + quoted(name) + " = { ";
     const std::vector<Field>& fields = type.record().fields;
-    for (std::size_t i = 0; i < fields.size(); ++i) text += (i ? ", " : "") + quoted(fields[i].name) + ": " + to_string(fields[i].type);
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      text += (i ? ", " : "") + quoted(fields[i].name) + ": " + to_string(fields[i].type);
     text += " }\n";
   }
   for (std::size_t i = 0; i < program_.functions.size(); ++i) text += function(i);
   for (const auto& [name, op] : operators_)
     if (op.prim)
-      text += "op " + quoted(name) + "(" + to_string(op.type) + ") = " + std::string(info(*op.prim).name) + (op.associative ? " associative" : "") +
-              (op.commutative ? " commutative" : "") + (op.identity ? " { identity " + expr(op.identity, 0, true) + " }" : "") + "\n";
+      text += "op " + quoted(name) + "(" + to_string(op.type) + ") = " + std::string(info(*op.prim).name) +
+              (op.associative ? " associative" : "") + (op.commutative ? " commutative" : "") +
+              (op.identity ? " { identity " + expr(op.identity, 0, true) + " }" : "") + "\n";
   return text;
 }
 
@@ -174,8 +185,9 @@ std::string Printer::results() {
     for (const Stage& stage : program_.stages)
       for (const Output& output : stage.outputs)
         if (output.array == array) parts = defined_arrays(output);
-    const bool all = parts.size() > 1 && i + parts.size() <= program_.results.size() &&
-                     std::equal(parts.begin(), parts.end(), program_.results.begin() + static_cast<std::ptrdiff_t>(i));
+    const bool all =
+        parts.size() > 1 && i + parts.size() <= program_.results.size() &&
+        std::equal(parts.begin(), parts.end(), program_.results.begin() + static_cast<std::ptrdiff_t>(i));
     list.push_back(name(array) + (parts.size() > 1 && !all ? ".values" : ""));
     if (all) i += parts.size() - 1;
   }
@@ -208,6 +220,8 @@ namespace twill {
 
 std::string print(const Program& program) { return text::Printer(program).program(); }
 
-std::string print(const Program& program, Expr expr) { return expr ? text::Printer(program).expr(expr) : std::string{}; }
+std::string print(const Program& program, Expr expr) {
+  return expr ? text::Printer(program).expr(expr) : std::string{};
+}
 
 }  // namespace twill

@@ -32,7 +32,8 @@ std::size_t tree_size(Expr e, std::map<const Node*, std::size_t>& sizes) {
 std::string quoted(const std::string& name) {
   if (is_plain_name(name) && name != "from" && name != "onto") return name;
   std::string safe = name.empty() ? "_" : name;
-  std::replace_if(safe.begin(), safe.end(), [](char c) { return c == '`' || c == '\n'; }, '_');
+  std::replace_if(
+      safe.begin(), safe.end(), [](char c) { return c == '`' || c == '\n'; }, '_');
   return "`" + safe + "`";
 }
 
@@ -53,7 +54,8 @@ std::string Printer::expr(Expr e, int level, bool plain) {
       for (const Expr node : often) {
         const std::string value = expr(node);
         std::string fresh;
-        for (std::size_t n = shared_.size() + 1; fresh.empty() || taken_.contains(fresh); ++n) fresh = "t" + std::to_string(n);
+        for (std::size_t n = shared_.size() + 1; fresh.empty() || taken_.contains(fresh); ++n)
+          fresh = "t" + std::to_string(n);
         taken_.insert(fresh);
         shared_[node.get()] = fresh;
         lets += "let " + fresh + " = " + value + " in ";
@@ -72,20 +74,22 @@ std::string Printer::expr(Expr e, int level, bool plain) {
   }
   if (const auto* ref = as<IndexRef>(e)) return dims_[static_cast<std::size_t>(ref->dim.value)];
   if (const auto* ref = as<SizeRef>(e)) return symbols_[static_cast<std::size_t>(ref->symbol.value)];
-  if (const auto* ref = as<ArgRef>(e)) return function_ ? quoted(function_->parameters[static_cast<std::size_t>(ref->position)].name) : "?";
+  if (const auto* ref = as<ArgRef>(e))
+    return function_ ? quoted(function_->parameters[static_cast<std::size_t>(ref->position)].name) : "?";
   if (const auto* kind = as<Read>(e)) return read(*kind, e);
   if (const auto* kind = as<Apply>(e)) return apply(*kind, e, level, plain);
   if (as<Select>(e)) {
     const bool then_literal = as<Literal>(e->args[1]), else_literal = as<Literal>(e->args[2]);
-    return parenthesised("if " + expr(e->args[0]) + " then " + expr(e->args[1], 0, plain || !else_literal) + " else " +
-                             expr(e->args[2], 0, plain || !then_literal),
+    return parenthesised("if " + expr(e->args[0]) + " then " + expr(e->args[1], 0, plain || !else_literal) +
+                             " else " + expr(e->args[2], 0, plain || !then_literal),
                          level > level_choice);
   }
   if (as<Cast>(e)) return to_string(e->type) + "(" + expr(e->args[0]) + ")";
   if (as<Make>(e)) return make(e);
   if (const auto* get = as<GetField>(e)) {
     const std::string& field = e->args[0]->type.record().fields[static_cast<std::size_t>(get->field)].name;
-    return expr(e->args[0], level_postfix) + "." + (std::isdigit(static_cast<unsigned char>(field[0])) ? field : quoted(field));
+    return expr(e->args[0], level_postfix) + "." +
+           (std::isdigit(static_cast<unsigned char>(field[0])) ? field : quoted(field));
   }
   const auto* invoke = as<Invoke>(e);
   std::string text = quoted(program_[invoke->function].name) + "(";
@@ -106,7 +110,8 @@ std::string Printer::literal(const Number& value, bool plain) {
     const std::string text = std::isnan(value.f) ? "nan" : value.f < 0 ? "-inf" : "inf";
     return bare ? text : type + "(" + text + ")";
   }
-  std::string text = value.type == Scalar::F64 ? fmt::format("{}", value.f) : fmt::format("{}", static_cast<float>(value.f));
+  std::string text =
+      value.type == Scalar::F64 ? fmt::format("{}", value.f) : fmt::format("{}", static_cast<float>(value.f));
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return bare ? text : text + type;
 }
@@ -123,7 +128,9 @@ std::string Printer::read(const Read& read, Expr e) {
   std::string text = name(read.array);
   if (nested_.contains(read.array)) text += ".values";
   if (read.rules.empty()) {
-    const bool hidden = std::any_of(visible_.begin(), visible_.end(), [&](DimId dim) { return dims_[static_cast<std::size_t>(dim.value)] == text; });
+    const bool hidden = std::any_of(visible_.begin(), visible_.end(), [&](DimId dim) {
+      return dims_[static_cast<std::size_t>(dim.value)] == text;
+    });
     return hidden ? text + "[]" : text;
   }
   text += "[";
@@ -158,10 +165,14 @@ std::string Printer::apply(const Apply& apply, Expr e, int level, bool plain) {
   const int binds = prim.precedence;
   for (std::size_t i = 0; i < e->args.size(); ++i) {
     int wanted = 0;
-    if (binds > 0) wanted = prim.arity == 1 ? binds : prim.prim_class == PrimClass::Comparison ? level_sum : binds + (i > 0 ? 1 : 0);
+    if (binds > 0)
+      wanted = prim.arity == 1                            ? binds
+               : prim.prim_class == PrimClass::Comparison ? level_sum
+                                                          : binds + (i > 0 ? 1 : 0);
     if (apply.prim == Prim::Neg) wanted = is_literal(e->args[i]) ? level_postfix : level_unary;
     operands.push_back(expr(e->args[i], wanted, (typed && prim.arity > 1) || adapts));
-    if (apply.prim == Prim::Neg && is_literal(e->args[i]) && operands.back()[0] != '(') operands.back() = "(" + operands.back() + ")";
+    if (apply.prim == Prim::Neg && is_literal(e->args[i]) && operands.back()[0] != '(')
+      operands.back() = "(" + operands.back() + ")";
   }
   if (binds == 0) {
     std::string text(prim.name);
@@ -169,7 +180,9 @@ std::string Printer::apply(const Apply& apply, Expr e, int level, bool plain) {
     for (std::size_t i = 0; i < operands.size(); ++i) text += (i ? ", " : "") + operands[i];
     return text + ")";
   }
-  if (prim.arity == 1) return parenthesised((apply.prim == Prim::Not ? "not " : "-") + operands[0], level > (apply.prim == Prim::Not ? level_not : level_unary));
+  if (prim.arity == 1)
+    return parenthesised((apply.prim == Prim::Not ? "not " : "-") + operands[0],
+                         level > (apply.prim == Prim::Not ? level_not : level_unary));
   return parenthesised(operands[0] + " " + std::string(prim.name) + " " + operands[1], level > binds);
 }
 
@@ -181,7 +194,8 @@ std::string Printer::make(Expr e) {
     return text + (e->args.size() == 1 ? ",)" : ")");
   }
   std::string text = quoted(record.name) + " { ";
-  for (std::size_t i = 0; i < e->args.size(); ++i) text += (i ? ", " : "") + quoted(record.fields[i].name) + ": " + expr(e->args[i], 0, true);
+  for (std::size_t i = 0; i < e->args.size(); ++i)
+    text += (i ? ", " : "") + quoted(record.fields[i].name) + ": " + expr(e->args[i], 0, true);
   return text + " }";
 }
 

@@ -44,19 +44,23 @@ bool is_plain(const Output& output) { return !output.into && !output.key && !out
 
 }  // namespace
 
-void Printer::line(const std::string& text) { text_ += std::string(static_cast<std::size_t>(indent_) * 2, ' ') + text + "\n"; }
+void Printer::line(const std::string& text) {
+  text_ += std::string(static_cast<std::size_t>(indent_) * 2, ' ') + text + "\n";
+}
 
 void Printer::stages(std::span<const Stage> list) {
   for (const Stage& s : list) stage(s);
 }
 
 void Printer::stage(const Stage& s) {
-  for (const Hint hint : s.hints) line(hint == Hint::Never ? "@never" : hint == Hint::Always ? "@always" : "@recompute");
+  for (const Hint hint : s.hints)
+    line(hint == Hint::Never ? "@never" : hint == Hint::Always ? "@always" : "@recompute");
   const std::size_t depth = visible_.size();
   for (const Dim& dim : s.dims) visible_.push_back(dim.id);
   const bool named = !s.outputs.empty() && s.name == program_[s.outputs[0].array].name;
   const bool formulas = std::holds_alternative<Formula>(s.body);
-  const bool bounded = std::all_of(s.dims.begin(), s.dims.end(), [](const Dim& dim) { return dim.hi && !dim.condition; });
+  const bool bounded =
+      std::all_of(s.dims.begin(), s.dims.end(), [](const Dim& dim) { return dim.hi && !dim.condition; });
   bool done = false;
   if (s.outputs.empty())
     done = formulas && bounded && effects(s);
@@ -80,34 +84,82 @@ bool Printer::next_name(const std::string& base, const std::string& name) {
   return expected == name;
 }
 
-// ---- indices ------------------------------------------------------------------------------------------------
+// ---- indices
+// ------------------------------------------------------------------------------------------------
 
-/// Would the parser find the range of the dimension from the arrays that it walks?
+namespace {
+
+bool uses_index(Expr e, DimId dim) {
+  bool uses = false;
+  visit(e, [&](Expr node) { uses = uses || (index_of(node) && *index_of(node) == dim); });
+  return uses;
+}
+
+/// Does the index occur once in this sum, with factor 1?
+bool is_shifted(Expr e, DimId dim, bool positive, int& uses) {
+  if (const DimId* index = index_of(e); index && *index == dim) {
+    ++uses;
+    return positive;
+  }
+  const auto* apply = as<Apply>(e);
+  if (apply && (apply->prim == Prim::Add || apply->prim == Prim::Sub))
+    return is_shifted(e->args[0], dim, positive, uses) &&
+           is_shifted(e->args[1], dim, positive == (apply->prim == Prim::Add), uses);
+  return !uses_index(e, dim);
+}
+
+std::optional<std::int64_t> shift_of(Expr e, DimId dim) {
+  if (const DimId* index = index_of(e)) return *index == dim ? std::optional<std::int64_t>(0) : std::nullopt;
+  const auto* apply = as<Apply>(e);
+  if (!apply || apply->prim != Prim::Add) return std::nullopt;
+  for (const std::size_t side : {0, 1}) {
+    const DimId* index = index_of(e->args[side]);
+    const auto* literal = as<Literal>(e->args[1 - side]);
+    if (index && *index == dim && literal) return literal->value.i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// Would the parser find the range of the dimension from the arrays that it walks? Only if all of them agree,
+/// because the order in which it meets them is that of the text.
 bool Printer::walks(const Stage& s, const Dim& dim) const {
   if (!is_zero(dim.lo)) return false;
-  bool found = false, agree = true;
+  std::vector<Walk> all;
   for_each_expr(s, [&](Expr root) {
     visit(root, [&](Expr node) {
       const auto* read = as<Read>(node);
       if (!read || read->rules.empty()) return;
-      const bool own = std::any_of(s.outputs.begin(), s.outputs.end(), [&](const Output& o) { return o.array == read->array; });
+      const bool own = std::any_of(s.outputs.begin(), s.outputs.end(),
+                                   [&](const Output& o) { return o.array == read->array; });
       if (own) return;
       const std::vector<Expr>& shape = program_[read->array].shape;
       for (std::size_t i = 0; i < shape.size(); ++i) {
-        const DimId* index = index_of(node->args[i]);
-        if (!index || *index != dim.id || read->rules[i] != Boundary::Inside) continue;
-        found = true;
-        agree = agree && shape[i] == dim.hi;
+        int uses = 0;
+        if (read->rules[i] == Boundary::Inside) {
+          if (const auto shift = shift_of(node->args[i], dim.id))
+            all.push_back({read->array, i, shape[i], shift});
+        } else if (is_shifted(node->args[i], dim.id, true, uses) && uses == 1) {
+          all.push_back({read->array, i, shape[i], std::nullopt});
+        }
       }
     });
   });
-  return found && agree;
+  if (all.empty() || range_of(*program_.pool, all) != dim.hi) return false;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    std::rotate(all.begin(), all.begin() + 1, all.end());
+    if (range_of(*program_.pool, all) != dim.hi) return false;
+  }
+  return true;
 }
 
 std::string Printer::declaration(const Stage& s, const Dim& dim) {
   const std::string& text = dims_[static_cast<std::size_t>(dim.id.value)];
   const bool hides = std::find(names_.begin(), names_.end(), text) != names_.end() ||
-                     std::count_if(visible_.begin(), visible_.end(), [&](DimId other) { return dims_[static_cast<std::size_t>(other.value)] == text; }) > 1;
+                     std::count_if(visible_.begin(), visible_.end(), [&](DimId other) {
+                       return dims_[static_cast<std::size_t>(other.value)] == text;
+                     }) > 1;
   if (!hides && walks(s, dim)) return text;
   if (!hides && is_zero(dim.lo)) return text + " < " + index(dim.hi, 5);
   return text + " in " + index(dim.lo) + " .. " + index(dim.hi);
@@ -126,11 +178,13 @@ bool Printer::looks_like_bound(const Stage& s, Expr guard) const {
   if (!apply || info(apply->prim).prim_class != PrimClass::Comparison) return false;
   return std::any_of(guard->args.begin(), guard->args.end(), [&](Expr arg) {
     const DimId* index = index_of(arg);
-    return index && std::any_of(s.dims.begin(), s.dims.end(), [&](const Dim& dim) { return dim.id == *index; });
+    return index &&
+           std::any_of(s.dims.begin(), s.dims.end(), [&](const Dim& dim) { return dim.id == *index; });
   });
 }
 
-// ---- formulas -----------------------------------------------------------------------------------------------
+// ---- formulas
+// -----------------------------------------------------------------------------------------------
 
 /// `y[i, j < 3]: f32[N, M] into x`; the indices written are added to `declared`.
 std::string Printer::target(const Stage& s, const Output& output, std::set<DimId>& declared) {
@@ -138,14 +192,17 @@ std::string Printer::target(const Stage& s, const Output& output, std::set<DimId
   std::vector<std::string> indices;
   std::vector<Expr> shape;
   for (const Expr at : output.at) {
-    const Dim& dim = *std::find_if(s.dims.begin(), s.dims.end(), [&](const Dim& d) { return d.id == *index_of(at); });
-    indices.push_back(declared.insert(dim.id).second ? declaration(s, dim) : dims_[static_cast<std::size_t>(dim.id.value)]);
+    const Dim& dim =
+        *std::find_if(s.dims.begin(), s.dims.end(), [&](const Dim& d) { return d.id == *index_of(at); });
+    indices.push_back(declared.insert(dim.id).second ? declaration(s, dim)
+                                                     : dims_[static_cast<std::size_t>(dim.id.value)]);
     shape.push_back(dim.hi);
   }
   std::string text = name(output.array);
   if (!indices.empty()) text += "[" + joined(indices) + "]";
   const bool derived = output.into ? program_[*output.into].shape == array.shape : shape == array.shape;
-  const bool recurrent = std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Seq>(c); });
+  const bool recurrent =
+      std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Seq>(c); });
   if (!derived)
     text += ": " + array_type(array);
   else if (recurrent || (indices.empty() && as<Literal>(output.value)))
@@ -176,13 +233,13 @@ std::string Printer::heads(const Stage& s, const Output& output) {
     const Operator& op = fold->op;
     const bool builtin = op.prim && name(op) == info(*op.prim).name;
     const bool widest = builtin && op.type.is_scalar() && accumulator_type(op.type) == op.type;
-    const std::string word = !builtin                                          ? ""
-                             : *op.prim == Prim::Add && widest                 ? "sum"
-                             : *op.prim == Prim::Mul && widest                 ? "product"
+    const std::string word = !builtin                                         ? ""
+                             : *op.prim == Prim::Add && widest                ? "sum"
+                             : *op.prim == Prim::Mul && widest                ? "product"
                              : *op.prim == Prim::Max || *op.prim == Prim::Min ? name(op)
-                             : *op.prim == Prim::And                           ? "all"
-                             : *op.prim == Prim::Or                            ? "any"
-                                                                               : "";
+                             : *op.prim == Prim::And                          ? "all"
+                             : *op.prim == Prim::Or                           ? "any"
+                                                                              : "";
     folds += (word.empty() ? "fold(" + name(op) + ", " : word + "(") + joined(indices) + ") ";
     i = j - 1;
   }
@@ -206,7 +263,8 @@ bool Printer::formula(const Stage& s) {
     }
     for (std::size_t i = 0; i < s.dims.size(); ++i) {
       const Combine& combine = output.combine[i];
-      const bool kept = is<Cat>(combine) || is<Scan>(combine) || (is<Seq>(combine) && !std::get<Seq>(combine).last);
+      const bool kept =
+          is<Cat>(combine) || is<Scan>(combine) || (is<Seq>(combine) && !std::get<Seq>(combine).last);
       if (!kept && !is<Fold>(combine)) return false;
       if (kept != written.contains(s.dims[i].id)) return false;
       if (is<Fold>(combine)) note(s.dims[i].id);
@@ -232,35 +290,46 @@ bool Printer::formula(const Stage& s) {
     values.push_back(head + value);
   }
   const bool single = s.outputs.size() == 1;
-  std::string text = single ? targets[0] + " = " + values[0] : "(" + joined(targets) + ") = (" + joined(values) + ")";
+  std::string text =
+      single ? targets[0] + " = " + values[0] : "(" + joined(targets) + ") = (" + joined(values) + ")";
   if (guard) text += " where " + expr(guard);
   line(text);
   return true;
 }
 
-// ---- collections ----------------------------------------------------------------------------------------------
+// ---- collections
+// ----------------------------------------------------------------------------------------------
 
 bool Printer::collection(const Stage& s) {
   const Output& output = s.outputs[0];
-  if (s.outputs.size() != 1 || !output.value || output.into || !output.at.empty() || s.dims.empty()) return false;
+  if (s.outputs.size() != 1 || !output.value || output.into || !output.at.empty() || s.dims.empty())
+    return false;
   const Array& values = program_[output.array];
   const auto born = [&](ArrayId array, const char* suffix) {
     const std::vector<Expr>& shape = program_[array].shape;
     const auto* size = shape.size() == 1 ? as<SizeRef>(shape[0]) : nullptr;
     return size && program_[size->symbol].name == values.name + suffix;
   };
-  const auto called = [&](std::optional<ArrayId> array, const char* suffix) { return !array || program_[*array].name == values.name + suffix; };
+  const auto called = [&](std::optional<ArrayId> array, const char* suffix) {
+    return !array || program_[*array].name == values.name + suffix;
+  };
   if (!called(output.offsets, "_offsets") || !called(output.keys, "_keys")) return false;
-  const std::size_t rows = static_cast<std::size_t>(std::find_if(output.combine.begin(), output.combine.end(), [](const Combine& c) { return !is<Cat>(c); }) - output.combine.begin());
+  const std::size_t rows =
+      static_cast<std::size_t>(std::find_if(output.combine.begin(), output.combine.end(),
+                                            [](const Combine& c) { return !is<Cat>(c); }) -
+                               output.combine.begin());
   ExprPool& pool = *program_.pool;
   if (rows < s.dims.size() && is<Append>(output.combine[rows])) {
     Expr count = pool.integer(1);
-    for (std::size_t i = 0; i < rows; ++i) count = pool.apply(Prim::Mul, {count, pool.apply(Prim::Sub, {s.dims[i].hi, s.dims[i].lo})});
-    if (rows > 0 && program_[*output.offsets].shape[0] != pool.apply(Prim::Add, {count, pool.integer(1)})) return false;
+    for (std::size_t i = 0; i < rows; ++i)
+      count = pool.apply(Prim::Mul, {count, pool.apply(Prim::Sub, {s.dims[i].hi, s.dims[i].lo})});
+    if (rows > 0 && program_[*output.offsets].shape[0] != pool.apply(Prim::Add, {count, pool.integer(1)}))
+      return false;
     if (!born(output.array, "_len")) return false;
     std::vector<std::string> indices;
     for (std::size_t i = 0; i < rows; ++i) indices.push_back(declaration(s, s.dims[i]));
-    line(name(output.array) + (rows ? "[" + joined(indices) + "]" : "") + " = [ " + expr(output.value) + " | " + generators(s, rows, output.guard) + " ]");
+    line(name(output.array) + (rows ? "[" + joined(indices) + "]" : "") + " = [ " + expr(output.value) +
+         " | " + generators(s, rows, output.guard) + " ]");
     return true;
   }
   if (rows > 0 || !is<Group>(output.combine[0]) || !output.key || !output.keys) return false;
@@ -269,7 +338,8 @@ bool Printer::collection(const Stage& s) {
     if (!is<Group>(combine) || !(std::get<Group>(combine).op == op)) return false;
   if (!born(*output.keys, "_len") || !born(output.array, op ? "_len" : "_total")) return false;
   const std::string how = op ? "group(" + name(*op) + ")" : "group";
-  line(name(output.array) + " = " + how + " [ (" + expr(output.key) + ", " + expr(output.value) + ") | " + generators(s, 0, output.guard) + " ]");
+  line(name(output.array) + " = " + how + " [ (" + expr(output.key) + ", " + expr(output.value) + ") | " +
+       generators(s, 0, output.guard) + " ]");
   return true;
 }
 
@@ -298,11 +368,13 @@ bool Printer::scatter(const Stage& s) {
   std::vector<std::string> at;
   for (const Expr e : output.at) at.push_back(index(e));
   const std::string generated = generators(s, 0, output.guard);
-  line(text + " { [" + joined(at) + "] <- " + expr(output.value, 0, true) + (generated.empty() ? "" : " | " + generated) + " }");
+  line(text + " { [" + joined(at) + "] <- " + expr(output.value, 0, true) +
+       (generated.empty() ? "" : " | " + generated) + " }");
   return true;
 }
 
-// ---- effects and loops ------------------------------------------------------------------------------------------
+// ---- effects and loops
+// ------------------------------------------------------------------------------------------
 
 std::string Printer::effect(const Effect& effect) {
   std::vector<std::string> arguments;
@@ -336,10 +408,16 @@ bool Printer::loop(const Stage& s) {
     const Output& output = s.outputs[i];
     const Carry& carry = block.carries[i];
     const auto* seq = std::get_if<Seq>(&output.combine[0]);
-    const Array &result = program_[output.array], &inside = program_[carry.inside], &init = program_[carry.init];
-    if (!seq || !seq->last || output.value || output.guard || !is_plain(output) || !output.at.empty()) return false;
-    if (block.results[i] != carry.next || inside.name != result.name + "_now" || program_[carry.next].name != result.name + "_next") return false;
-    if (inside.shape != init.shape || inside.type != init.type || result.shape != init.shape || result.type != init.type) return false;
+    const Array &result = program_[output.array], &inside = program_[carry.inside],
+                &init = program_[carry.init];
+    if (!seq || !seq->last || output.value || output.guard || !is_plain(output) || !output.at.empty())
+      return false;
+    if (block.results[i] != carry.next || inside.name != result.name + "_now" ||
+        program_[carry.next].name != result.name + "_next")
+      return false;
+    if (inside.shape != init.shape || inside.type != init.type || result.shape != init.shape ||
+        result.type != init.type)
+      return false;
     targets.push_back(name(output.array));
     inits.push_back(name(carry.init));
   }
@@ -352,7 +430,8 @@ bool Printer::loop(const Stage& s) {
   else
     range = index_name + " in " + index(dim.lo) + " .. " + index(dim.hi);
   const bool single = targets.size() == 1;
-  line((single ? targets[0] : "(" + joined(targets) + ")") + " = seq " + range + " from " + (single ? inits[0] : "(" + joined(inits) + ")") + " {");
+  line((single ? targets[0] : "(" + joined(targets) + ")") + " = seq " + range + " from " +
+       (single ? inits[0] : "(" + joined(inits) + ")") + " {");
   ++indent_;
   stages(block.stages);
   --indent_;
@@ -360,12 +439,16 @@ bool Printer::loop(const Stage& s) {
   return true;
 }
 
-// ---- the general form ---------------------------------------------------------------------------------------------
+// ---- the general form
+// ---------------------------------------------------------------------------------------------
 
 std::string Printer::combine(const Combine& combine, const std::string& dim) {
-  const auto with = [&](const char* word, const std::optional<Operator>& op) { return std::string(word) + "(" + (op ? name(*op) + ", " : "") + dim + ")"; };
+  const auto with = [&](const char* word, const std::optional<Operator>& op) {
+    return std::string(word) + "(" + (op ? name(*op) + ", " : "") + dim + ")";
+  };
   if (const auto* fold = std::get_if<Fold>(&combine)) return with("fold", fold->op);
-  if (const auto* scan = std::get_if<Scan>(&combine)) return with(scan->from == Direction::Left ? "scan" : "scan_right", scan->op);
+  if (const auto* scan = std::get_if<Scan>(&combine))
+    return with(scan->from == Direction::Left ? "scan" : "scan_right", scan->op);
   if (const auto* scatter = std::get_if<Scatter>(&combine)) return with("scatter", scatter->op);
   if (const auto* group = std::get_if<Group>(&combine)) return with("group", group->op);
   if (const auto* seq = std::get_if<Seq>(&combine)) return with(seq->last ? "last" : "seq", std::nullopt);
@@ -375,7 +458,8 @@ std::string Printer::combine(const Combine& combine, const std::string& dim) {
 void Printer::block(const Block& b) {
   ++indent_;
   for (const Carry& carry : b.carries)
-    line("carry " + name(carry.inside) + ": " + array_type(program_[carry.inside]) + " from " + name(carry.init) + " next " + name(carry.next));
+    line("carry " + name(carry.inside) + ": " + array_type(program_[carry.inside]) + " from " +
+         name(carry.init) + " next " + name(carry.next));
   stages(b.stages);
   --indent_;
 }
@@ -413,14 +497,20 @@ void Printer::general(const Stage& s) {
   for (std::size_t k = 0; k < s.outputs.size(); ++k) {
     const Output& output = s.outputs[k];
     std::set<SymbolId> born;
-    if (std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Append>(c) || is<Group>(c); }))
+    if (std::any_of(output.combine.begin(), output.combine.end(),
+                    [](const Combine& c) { return is<Append>(c) || is<Group>(c); }))
       for (const std::optional<ArrayId>& array : {std::optional(output.array), output.keys})
         if (array)
           for (const Expr e : program_[*array].shape)
-            if (const auto* size = as<SizeRef>(e); size && program_[size->symbol].origin == Symbol::Origin::Born) born.insert(size->symbol);
-    const std::string keys = output.keys ? " keys " + name(*output.keys) + ": " + array_type(program_[*output.keys], &born) : "";
-    std::string text = std::string("out ") + (output.force ? "force " : "") + name(output.array) + ": " + array_type(program_[output.array], &born);
-    if (output.offsets) text += " offsets " + name(*output.offsets) + ": " + array_type(program_[*output.offsets]);
+            if (const auto* size = as<SizeRef>(e);
+                size && program_[size->symbol].origin == Symbol::Origin::Born)
+              born.insert(size->symbol);
+    const std::string keys =
+        output.keys ? " keys " + name(*output.keys) + ": " + array_type(program_[*output.keys], &born) : "";
+    std::string text = std::string("out ") + (output.force ? "force " : "") + name(output.array) + ": " +
+                       array_type(program_[output.array], &born);
+    if (output.offsets)
+      text += " offsets " + name(*output.offsets) + ": " + array_type(program_[*output.offsets]);
     text += keys;
     std::vector<std::string> at;
     for (const Expr e : output.at) at.push_back(index(e));
@@ -428,7 +518,8 @@ void Printer::general(const Stage& s) {
     if (output.into) text += (output.accumulates ? " onto " : " into ") + name(*output.into);
     if (output.key) text += " key " + expr(output.key);
     text += " = ";
-    for (std::size_t i = 0; i < s.dims.size(); ++i) text += combine(output.combine[i], dims_[static_cast<std::size_t>(s.dims[i].id.value)]) + " ";
+    for (std::size_t i = 0; i < s.dims.size(); ++i)
+      text += combine(output.combine[i], dims_[static_cast<std::size_t>(s.dims[i].id.value)]) + " ";
     if (output.value) {
       const std::string value = expr(output.value, 0, true);
       const bool name_only = nested && as<Read>(output.value) && output.value->args.empty();

@@ -66,13 +66,14 @@ class Printer {
   std::vector<std::string> names_, symbols_, dims_;  // as written, by id
   std::vector<std::string> type_names_;
   std::vector<std::pair<std::string, Type>> types_;
-  std::vector<std::pair<std::string, Operator>> operators_;  // of the user, by the name they are declared with
+  std::vector<std::pair<std::string, Operator>>
+      operators_;  // of the user, by the name they are declared with
   std::set<std::string> taken_;
-  std::set<ArrayId> nested_;                          // values of collections with offsets
-  std::vector<DimId> visible_;                        // dimensions of the stages around
+  std::set<ArrayId> nested_;    // values of collections with offsets
+  std::vector<DimId> visible_;  // dimensions of the stages around
   std::set<std::string> stage_names_;
-  const Function* function_ = nullptr;                // whose body is being printed
-  std::map<const Node*, std::string> shared_;         // nodes that have a name in the expression being printed
+  const Function* function_ = nullptr;         // whose body is being printed
+  std::map<const Node*, std::string> shared_;  // nodes that have a name in the expression being printed
   std::string text_;
   int indent_ = 0;
 };

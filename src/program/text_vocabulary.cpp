@@ -14,7 +14,8 @@ Function Lowering::function(const FunctionDecl& d) {
   context.scope = &scope;
   context.base = d.name;
   for (const NamedType& parameter : d.parameters) {
-    if (scope.names.contains(parameter.name)) error("E0203", parameter.place, "'" + parameter.name + "' is already defined");
+    if (scope.names.contains(parameter.name))
+      error("E0203", parameter.place, "'" + parameter.name + "' is already defined");
     f.parameters.push_back({parameter.name, vocabulary_.type(parameter.type)});
     const int position = static_cast<int>(f.parameters.size()) - 1;
     scope.names[parameter.name] = Value{pool_.arg(position, f.parameters.back().type, parameter.place)};
@@ -52,8 +53,7 @@ class Builder {
       action();
     } catch (const Error& e) {
       errors_.insert(errors_.end(), e.diagnostics().begin(), e.diagnostics().end());
-    } catch (const Silent&) {
-    }
+    } catch (const Silent&) {}
   }
 
   void type(const TypeDecl& d) {
@@ -62,7 +62,8 @@ class Builder {
     Record record;
     record.name = d.name;
     for (const NamedType& field : d.fields) {
-      if (record.field_named(field.name)) fail(Fault::User, "E0203", field.place, "the field '" + field.name + "' is already defined");
+      if (record.field_named(field.name))
+        fail(Fault::User, "E0203", field.place, "the field '" + field.name + "' is already defined");
       record.fields.push_back({field.name, vocabulary_.type(field.type)});
     }
     if (record.fields.empty()) fail(Fault::User, "E0228", d.place, "the type '" + d.name + "' has no fields");
@@ -70,7 +71,8 @@ class Builder {
   }
 
   void function(const FunctionDecl& d) {
-    if (is_function_word(d.name)) fail(Fault::User, "E0204", d.place, "'" + d.name + "' is a built-in function", "choose another name");
+    if (is_function_word(d.name))
+      fail(Fault::User, "E0204", d.place, "'" + d.name + "' is a built-in function", "choose another name");
     if (vocabulary_.function_names.contains(d.name) || vocabulary_.operators.contains(d.name))
       fail(Fault::User, "E0203", d.place, "'" + d.name + "' is already defined");
     if (!d.source.empty()) return derived_operator(d);
@@ -79,7 +81,8 @@ class Builder {
     const FunctionId id{static_cast<int>(vocabulary_.functions.size())};
     if (d.is_operator) {
       if (f.parameters.size() != 2 || f.parameters[0].type != f.result || f.parameters[1].type != f.result)
-        fail(Fault::User, "E0229", d.place, "the operator '" + d.name + "' does not combine two values of one type to a value of that type");
+        fail(Fault::User, "E0229", d.place,
+             "the operator '" + d.name + "' does not combine two values of one type to a value of that type");
       DeclaredOperator op;
       op.function = id;
       op.type = f.result;
@@ -100,16 +103,21 @@ class Builder {
   /// `op name = f …`, `op name(type) = + …`.
   void derived_operator(const FunctionDecl& d) {
     DeclaredOperator op;
-    if (const auto found = vocabulary_.function_names.find(d.source); found != vocabulary_.function_names.end()) {
+    if (const auto found = vocabulary_.function_names.find(d.source);
+        found != vocabulary_.function_names.end()) {
       const Function& f = vocabulary_.functions[static_cast<std::size_t>(found->second.value)];
       if (f.parameters.size() != 2 || f.parameters[0].type != f.result || f.parameters[1].type != f.result)
-        fail(Fault::User, "E0229", d.place, "'" + d.source + "' does not combine two values of one type to a value of that type");
+        fail(Fault::User, "E0229", d.place,
+             "'" + d.source + "' does not combine two values of one type to a value of that type");
       op.function = found->second;
       op.type = f.result;
     } else {
       const std::optional<Prim> prim = prim_named(d.source);
-      if (!prim || !is_combiner(*prim)) fail(Fault::User, "E0227", d.place, "unknown operator '" + d.source + "'");
-      if (!d.result) fail(Fault::User, "E0229", d.place, "the operator '" + d.name + "' needs the type it combines", "write op " + d.name + "(f32) = " + d.source);
+      if (!prim || !is_combiner(*prim))
+        fail(Fault::User, "E0227", d.place, "unknown operator '" + d.source + "'");
+      if (!d.result)
+        fail(Fault::User, "E0229", d.place, "the operator '" + d.name + "' needs the type it combines",
+             "write op " + d.name + "(f32) = " + d.source);
       op.prim = prim;
       op.type = vocabulary_.type(*d.result);
     }
@@ -124,6 +132,8 @@ class Builder {
 
 }  // namespace
 
-Vocabulary vocabulary_of(const File& file, std::vector<Diagnostic>& errors) { return Builder(file, errors).run(); }
+Vocabulary vocabulary_of(const File& file, std::vector<Diagnostic>& errors) {
+  return Builder(file, errors).run();
+}
 
 }  // namespace twill::text
