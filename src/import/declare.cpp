@@ -38,9 +38,16 @@ text::TypeAst type_ast(const Type& type, const Place& place) {
 
 void wrong_lambda(const std::string& what, std::size_t count, const Where& where) {
   fail(Fault::User, "E0275", place_of(where),
-       "the lambda of " + what + " does not take " + std::to_string(count) + (count == 1 ? " value" : " values") +
-           ", or does not give a Value",
+       "the lambda of " + what + " does not take " + std::to_string(count) +
+           (count == 1 ? " value" : " values") + ", or does not give a Value",
        "give it one parameter of type Value for each argument");
+}
+
+void wrong_view(const std::string& array, std::size_t count, const Where& where) {
+  fail(Fault::User, "E0275", place_of(where),
+       "the lambda of the view of '" + array + "' does not take " + std::to_string(count) +
+           (count == 1 ? " value" : " values") + ", or does not give subscripts",
+       "give it one parameter of type Value for each index, and return at(...)");
 }
 
 namespace {
@@ -48,7 +55,8 @@ namespace {
 /// Functions see their parameters only.
 void check_closed(const std::string& what, const std::shared_ptr<const Uses>& uses, const Place& place) {
   if (uses && uses->home)
-    fail(Fault::User, "E0276", place, what + " uses an array or a size of the definition '" + *uses->home + "'",
+    fail(Fault::User, "E0276", place,
+         what + " uses an array or a size of the definition '" + *uses->home + "'",
          "pass it as an argument: functions and operators see their parameters only");
 }
 
@@ -57,7 +65,8 @@ void check_closed(const std::string& what, const std::shared_ptr<const Uses>& us
 }  // namespace staged
 
 Value ScalarType::operator()(const Arg& value) const {
-  return staged::build({.kind = AstKind::Call, .name = std::string(info(scalar).name)}, value.place(), {value});
+  return staged::build({.kind = AstKind::Call, .name = std::string(info(scalar).name)}, value.place(),
+                       {value});
 }
 
 RecordType record(std::string name, std::vector<Field> fields) {
@@ -66,7 +75,8 @@ RecordType record(std::string name, std::vector<Field> fields) {
 
 Type tuple_type(std::vector<Type> elements) {
   Record record;
-  for (Type& element : elements) record.fields.push_back({std::to_string(record.fields.size()), std::move(element)});
+  for (Type& element : elements)
+    record.fields.push_back({std::to_string(record.fields.size()), std::move(element)});
   return std::make_shared<const Record>(std::move(record));
 }
 
@@ -83,14 +93,15 @@ Value RecordType::operator()(std::initializer_list<FieldValue> fields, Where whe
 
 // ---- operators ------------------------------------------------------------------------------------------
 
-Op staged_op(std::string name, const Type& type, const Arg* identity, const std::function<Value(Value, Value)>& body,
-             const Where& where) {
+Op staged_op(std::string name, const Type& type, const Arg* identity,
+             const std::function<Value(Value, Value)>& body, const Where& where) {
   const Place place = place_of(where);
   text::FunctionDecl decl;
   decl.place = place;
   decl.name = name;
   decl.is_operator = true;
-  decl.parameters = {{place, "a", staged::type_ast(type, place)}, {place, "b", staged::type_ast(type, place)}};
+  decl.parameters = {{place, "a", staged::type_ast(type, place)},
+                     {place, "b", staged::type_ast(type, place)}};
   decl.result = staged::type_ast(type, place);
   const Value value = body(staged::name("a", place), staged::name("b", place));
   decl.body = value.arg().tree();
@@ -102,31 +113,36 @@ Op staged_op(std::string name, const Type& type, const Arg* identity, const std:
   staged::check_closed("the operator '" + name + "'", uses, place);
   Op op("");
   op.name_ = name;
-  op.declaration_ = std::make_shared<const Declaration>(Declaration{std::move(name), place, std::move(decl), uses});
+  op.declaration_ =
+      std::make_shared<const Declaration>(Declaration{std::move(name), place, std::move(decl), uses});
   return op;
 }
 
 namespace {
 
 /// The same operator with other properties.
-staged::DeclarationPtr changed(const Op& op, bool text::FunctionDecl::*property) {
-  ensure(op.declaration() != nullptr, "only operators made by op() declare properties");
-  Declaration copy = *op.declaration();
-  std::get<text::FunctionDecl>(copy.what).*property = true;
-  return std::make_shared<const Declaration>(std::move(copy));
+staged::DeclarationPtr changed(const Op& op, bool text::FunctionDecl::*property, const Where& where) {
+  if (!op.declaration())
+    fail(Fault::User, "E0284", place_of(where), "'" + op.name() + "' is built in; its properties are known",
+         "only operators made by op() declare properties");
+  const Declaration& declaration = *op.declaration();
+  text::FunctionDecl decl = std::get<text::FunctionDecl>(declaration.what);
+  decl.*property = true;
+  return std::make_shared<const Declaration>(
+      Declaration{declaration.name, declaration.place, std::move(decl), declaration.uses});
 }
 
 }  // namespace
 
-Op Op::associative() const {
+Op Op::associative(Where where) const {
   Op copy = *this;
-  copy.declaration_ = changed(*this, &text::FunctionDecl::associative);
+  copy.declaration_ = changed(*this, &text::FunctionDecl::associative, where);
   return copy;
 }
 
-Op Op::commutative() const {
+Op Op::commutative(Where where) const {
   Op copy = *this;
-  copy.declaration_ = changed(*this, &text::FunctionDecl::commutative);
+  copy.declaration_ = changed(*this, &text::FunctionDecl::commutative, where);
   return copy;
 }
 
@@ -150,12 +166,13 @@ Fn staged_fn(std::string name, const std::vector<Field>& parameters, const Value
   }
   staged::check_closed("the function '" + name + "'", uses, place);
   Fn fn;
-  fn.declaration_ = std::make_shared<const Declaration>(Declaration{std::move(name), place, std::move(decl), uses});
+  fn.declaration_ =
+      std::make_shared<const Declaration>(Declaration{std::move(name), place, std::move(decl), uses});
   return fn;
 }
 
-Value Fn::operator()(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g,
-                     const Arg& h, Where where) const {
+Value Fn::operator()(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f,
+                     const Arg& g, const Arg& h, Where where) const {
   return staged::build({.kind = AstKind::Call, .name = declaration_->name}, place_of(where),
                        staged::given({&a, &b, &c, &d, &e, &f, &g, &h}), {}, staged::uses_of(declaration_));
 }

@@ -4,16 +4,13 @@
 #include "import/value.h"
 
 #include <functional>
+#include <optional>
 
 namespace twill {
 
 namespace staged {
 struct Declaration;
 using DeclarationPtr = std::shared_ptr<const Declaration>;
-
-/// Calls a C++ function of staged values with as many arguments as there are, if it takes that many.
-template <class F, std::size_t n = 0>
-std::vector<Value> call(const F& function, const std::vector<Value>& arguments, const std::string& what, const Where& where);
 }  // namespace staged
 
 /// A type by name, which also converts: `f32(x(i))`.
@@ -52,15 +49,15 @@ RecordType record(std::string name, std::vector<Field> fields);
 /// The type of tuples: `tuple_type({i32, f64})` has fields 0 and 1.
 Type tuple_type(std::vector<Type> elements);
 
-/// What folds, scans, scatters and groups combine with: the name of a built-in operation ("+", "*", "min", "max",
-/// "and", "or", "bit_and", "bit_or", "xor") or an operator made by `op`.
+/// What folds, scans, scatters and groups combine with: the name of a built-in operation ("+", "*", "min",
+/// "max", "and", "or", "bit_and", "bit_or", "xor") or an operator made by `op`.
 class Op {
  public:
   Op(const char* built_in) : name_(built_in) {}
 
   /// Declares properties; associativity is what parallel folds rest on.
-  Op associative() const;
-  Op commutative() const;
+  Op associative(Where where = Where::current()) const;
+  Op commutative(Where where = Where::current()) const;
 
   /// A user's operator may be called like a function.
   Value operator()(const Arg& a, const Arg& b) const;
@@ -69,18 +66,19 @@ class Op {
   const staged::DeclarationPtr& declaration() const { return declaration_; }
 
  private:
-  friend Op staged_op(std::string, const Type&, const Arg*, const std::function<Value(Value, Value)>&, const Where&);
+  friend Op staged_op(std::string, const Type&, const Arg*, const std::function<Value(Value, Value)>&,
+                      const Where&);
 
   std::string name_;
   staged::DeclarationPtr declaration_;
 };
 
-Op staged_op(std::string name, const Type& type, const Arg* identity, const std::function<Value(Value, Value)>& body,
-             const Where& where);
+Op staged_op(std::string name, const Type& type, const Arg* identity,
+             const std::function<Value(Value, Value)>& body, const Where& where);
 
 /// An operator on values of one type; `identity` is the value of folding nothing.
-inline Op op(std::string name, const Type& type, const Arg& identity, const std::function<Value(Value, Value)>& body,
-             Where where = Where::current()) {
+inline Op op(std::string name, const Type& type, const Arg& identity,
+             const std::function<Value(Value, Value)>& body, Where where = Where::current()) {
   return staged_op(std::move(name), type, &identity, body, where);
 }
 inline Op op(std::string name, const Type& type, const std::function<Value(Value, Value)>& body,
@@ -91,8 +89,9 @@ inline Op op(std::string name, const Type& type, const std::function<Value(Value
 /// A function of scalars and records; called with values.
 class Fn {
  public:
-  Value operator()(const Arg& a = {}, const Arg& b = {}, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
-                   const Arg& f = {}, const Arg& g = {}, const Arg& h = {}, Where where = Where::current()) const;
+  Value operator()(const Arg& a = {}, const Arg& b = {}, const Arg& c = {}, const Arg& d = {},
+                   const Arg& e = {}, const Arg& f = {}, const Arg& g = {}, const Arg& h = {},
+                   Where where = Where::current()) const;
 
  private:
   friend Fn staged_fn(std::string, const std::vector<Field>&, const Value&, const Where&);
@@ -100,45 +99,52 @@ class Fn {
   staged::DeclarationPtr declaration_;
 };
 
-Fn staged_fn(std::string name, const std::vector<Field>& parameters, const Value& body,
-             const Where& where);
-
-/// `fn("norm", {{"a", f32}, {"b", f32}}, [](Value a, Value b) { return sqrt(a * a + b * b); })`.
-template <class F>
-Fn fn(std::string name, const std::vector<Field>& parameters, const F& body,
-      Where where = Where::current()) {
-  std::vector<Value> arguments;
-  for (const Field& parameter : parameters) arguments.push_back(staged::name(parameter.name, place_of(where)));
-  const std::vector<Value> result = staged::call(body, arguments, "'" + name + "'", where);
-  return staged_fn(std::move(name), parameters, result.at(0), where);
-}
-
-// ---- calling lambdas ------------------------------------------------------------------------------
+Fn staged_fn(std::string name, const std::vector<Field>& parameters, const Value& body, const Where& where);
 
 namespace staged {
 
-inline std::vector<Value> as_list(const Value& value) { return {value}; }
-inline std::vector<Value> as_list(std::vector<Value> values) { return values; }
+inline std::vector<Value> as_result(const Value& value) { return {value}; }
+inline std::vector<Value> as_result(const std::vector<Value>& values) { return values; }
+inline Subscripts as_result(const Subscripts& subscripts) { return subscripts; }
+
+template <class Result, class F, std::size_t... at>
+std::optional<Result> call_with(const F& function, const std::vector<Value>& values,
+                                std::index_sequence<at...>) {
+  if constexpr (requires { Result(as_result(function(values[at]...))); })
+    return Result(as_result(function(values[at]...)));
+  else
+    return std::nullopt;
+}
+
+/// Calls a C++ function with as many staged values as there are; nothing if it does not take that many, or
+/// gives something else.
+template <class Result, class F, std::size_t n = 0>
+std::optional<Result> call(const F& function, const std::vector<Value>& values) {
+  constexpr std::size_t most = 16;
+  if constexpr (n > most)
+    return std::nullopt;
+  else if (n == values.size())
+    return call_with<Result>(function, values, std::make_index_sequence<n>{});
+  else
+    return call<Result, F, n + 1>(function, values);
+}
 
 /// Throws: the lambda of `what` does not take `count` values.
 [[noreturn]] void wrong_lambda(const std::string& what, std::size_t count, const Where& where);
-
-template <class F, std::size_t n>
-std::vector<Value> call(const F& function, const std::vector<Value>& arguments, const std::string& what, const Where& where) {
-  constexpr std::size_t most = 16;
-  if constexpr (n > most) {
-    wrong_lambda(what, arguments.size(), where);
-  } else {
-    if (n != arguments.size()) return call<F, n + 1>(function, arguments, what, where);
-    return [&]<std::size_t... at>(std::index_sequence<at...>) -> std::vector<Value> {
-      if constexpr (requires { as_list(function(arguments[at]...)); })
-        return as_list(function(arguments[at]...));
-      else
-        wrong_lambda(what, arguments.size(), where);
-    }(std::make_index_sequence<n>{});
-  }
-}
+/// Throws: the lambda of a view does not take `count` indices.
+[[noreturn]] void wrong_view(const std::string& array, std::size_t count, const Where& where);
 
 }  // namespace staged
+
+/// `fn("norm", {{"a", f32}, {"b", f32}}, [](Value a, Value b) { return sqrt(a * a + b * b); })`.
+template <class F>
+Fn fn(std::string name, const std::vector<Field>& parameters, const F& body, Where where = Where::current()) {
+  std::vector<Value> arguments;
+  for (const Field& parameter : parameters)
+    arguments.push_back(staged::name(parameter.name, place_of(where)));
+  const auto result = staged::call<std::vector<Value>>(body, arguments);
+  if (!result || result->size() != 1) staged::wrong_lambda("'" + name + "'", parameters.size(), where);
+  return staged_fn(std::move(name), parameters, result->front(), where);
+}
 
 }  // namespace twill

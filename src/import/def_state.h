@@ -42,7 +42,8 @@ text::DimAst dimension(const Arg& arg);
 std::string array_name(const Arg& arg, const char* what);
 
 /// Adds a general stage.
-void add_stage(DefState& def, const std::string& name, std::vector<text::DimAst> dims, const std::function<void()>& block,
-               const std::vector<StageOutput>& outputs, const Place& place);
+void add_stage(DefState& def, const std::string& name, std::vector<text::DimAst> dims,
+               const std::function<void()>& block, const std::vector<StageOutput>& outputs,
+               const Place& place);
 
 }  // namespace twill::staged

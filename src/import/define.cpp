@@ -65,7 +65,8 @@ text::DimAst dimension(const Arg& arg) {
     dim.hi = tree.args[1];
     return dim;
   }
-  fail(Fault::User, "E0270", arg.place(), "this is not an index with its range", "write i < n, or in(i, a, b)");
+  fail(Fault::User, "E0270", arg.place(), "this is not an index with its range",
+       "write i < n, or in(i, a, b)");
 }
 
 std::string array_name(const Arg& arg, const char* what) {
@@ -80,7 +81,8 @@ std::string array_name(const Arg& arg, const char* what) {
 
 // ---- the left side ----------------------------------------------------------------------------------------
 
-Ref::Ref(Value read, std::shared_ptr<const RefState> state) : Value(std::move(read)), state_(std::move(state)) {}
+Ref::Ref(Value read, std::shared_ptr<const RefState> state)
+    : Value(std::move(read)), state_(std::move(state)) {}
 
 Ref Ref::changed(const std::function<void(RefState&)>& change) const {
   RefState copy = *state_;
@@ -182,12 +184,15 @@ Ref Var::ref(const std::vector<Arg>& args, const Place& place) const {
 
 Ref Var::operator()(Where where) const { return ref({}, place_of(where)); }
 
-Ref Var::operator()(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g,
-                    const Arg& h, const Arg& i, const Arg& j, const Arg& k, const Arg& l) const {
+Ref Var::operator()(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f,
+                    const Arg& g, const Arg& h, const Arg& i, const Arg& j, const Arg& k,
+                    const Arg& l) const {
   return ref(staged::given({&a, &b, &c, &d, &e, &f, &g, &h, &i, &j, &k, &l}), a.place());
 }
 
-Ref Var::operator()(const Subscripts& subscripts, Where where) const { return ref(subscripts.list, place_of(where)); }
+Ref Var::operator()(const Subscripts& subscripts, Where where) const {
+  return ref(subscripts.list, place_of(where));
+}
 
 // ---- inputs, constants, names -----------------------------------------------------------------------------
 
@@ -249,7 +254,8 @@ Var Def::constant(std::string name, const Type& type, const List& numbers, Where
   const Var var = array(std::move(name), where);
   const Value value = numbers.value(place_of(where));
   std::vector<Arg> shape;
-  for (const Ast* level = value.arg().tree().get(); level->kind == AstKind::List; level = level->args[0].get()) {
+  for (const Ast* level = value.arg().tree().get(); level->kind == AstKind::List;
+       level = level->args[0].get()) {
     shape.emplace_back(level->args.size());
     if (level->args.empty()) break;
   }
@@ -257,11 +263,13 @@ Var Def::constant(std::string name, const Type& type, const List& numbers, Where
   return var;
 }
 
-// ---- statements ---------------------------------------------------------------------------------------------
+// ---- statements
+// ---------------------------------------------------------------------------------------------
 
 namespace {
 
-void add_loop(DefState& def, Statement loop, const std::vector<Carried>& states, const std::function<void()>& body) {
+void add_loop(DefState& def, Statement loop, const std::vector<Carried>& states,
+              const std::function<void()>& body) {
   loop.kind = Statement::Kind::Loop;
   for (const Carried& state : states) {
     text::Target target;
@@ -271,7 +279,7 @@ void add_loop(DefState& def, Statement loop, const std::vector<Carried>& states,
     loop.from.push_back(def.tree(state.init));
   }
   if (states.empty())
-    fail(Fault::User, "E0277", loop.place, "a loop without a state has no value",
+    fail(Fault::User, "E0282", loop.place, "a loop without a state has no value",
          "name what it computes and what that is before the first step: {{u, u0}}");
   loop.body = def.block(body);
   def.add(std::move(loop));
@@ -282,7 +290,8 @@ void add_loop(DefState& def, Statement loop, const std::vector<Carried>& states,
 void Def::seq(const Arg& range, const std::vector<Carried>& states, const std::function<void()>& body) {
   const text::DimAst dim = staged::dimension(range);
   if (!dim.hi)
-    fail(Fault::User, "E0270", range.place(), "nothing says how often this loop runs", "write " + dim.name + " < n");
+    fail(Fault::User, "E0270", range.place(), "nothing says how often this loop runs",
+         "write " + dim.name + " < n");
   state_->use(range.uses(), range.place());
   Statement loop;
   loop.place = range.place();
@@ -292,14 +301,16 @@ void Def::seq(const Arg& range, const std::vector<Carried>& states, const std::f
   add_loop(*state_, std::move(loop), states, body);
 }
 
-void Def::seq_while(const Arg& condition, const std::vector<Carried>& states, const std::function<void()>& body) {
+void Def::seq_while(const Arg& condition, const std::vector<Carried>& states,
+                    const std::function<void()>& body) {
   Statement loop;
   loop.place = condition.place();
   loop.value = state_->tree(condition);
   add_loop(*state_, std::move(loop), states, body);
 }
 
-void Def::seq_while(const Index& step, const Arg& condition, const std::vector<Carried>& states, const std::function<void()>& body) {
+void Def::seq_while(const Index& step, const Arg& condition, const std::vector<Carried>& states,
+                    const std::function<void()>& body) {
   Statement loop;
   loop.place = condition.place();
   loop.name = step.name();
@@ -307,7 +318,8 @@ void Def::seq_while(const Index& step, const Arg& condition, const std::vector<C
   add_loop(*state_, std::move(loop), states, body);
 }
 
-void Def::choose(const Arg& condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
+void Def::choose(const Arg& condition, const std::function<void()>& then,
+                 const std::function<void()>& otherwise) {
   Statement statement;
   statement.kind = Statement::Kind::If;
   statement.place = condition.place();
@@ -317,7 +329,8 @@ void Def::choose(const Arg& condition, const std::function<void()>& then, const 
   state_->add(std::move(statement));
 }
 
-void Def::print(const std::vector<Printed>& what, std::initializer_list<Arg> generators, const Arg& guard, Where where) {
+void Def::print(const std::vector<Printed>& what, std::initializer_list<Arg> generators, const Arg& guard,
+                Where where) {
   Statement statement;
   statement.kind = Statement::Kind::For;
   statement.place = place_of(where);
@@ -351,7 +364,8 @@ void Def::force(const Var& array, Where where) {
   state_->add(std::move(statement));
 }
 
-void Def::stage(std::string name, std::initializer_list<Arg> dims, const std::vector<StageOutput>& outputs, Where where) {
+void Def::stage(std::string name, std::initializer_list<Arg> dims, const std::vector<StageOutput>& outputs,
+                Where where) {
   stage(std::move(name), dims, nullptr, outputs, where);
 }
 
@@ -368,8 +382,9 @@ void Def::stage(std::string name, std::initializer_list<Arg> dims, const std::fu
   staged::add_stage(*state_, name, std::move(list), block, outputs, place_of(where));
 }
 
-void staged::add_stage(DefState& def, const std::string& name, std::vector<text::DimAst> dims, const std::function<void()>& block,
-                       const std::vector<StageOutput>& outputs, const Place& place) {
+void staged::add_stage(DefState& def, const std::string& name, std::vector<text::DimAst> dims,
+                       const std::function<void()>& block, const std::vector<StageOutput>& outputs,
+                       const Place& place) {
   text::StageAst stage;
   stage.name = name;
   stage.dims = std::move(dims);
@@ -380,12 +395,13 @@ void staged::add_stage(DefState& def, const std::string& name, std::vector<text:
   for (const StageOutput& output : outputs) {
     const RefState& to = output.to.state();
     if (!to.type)
-      fail(Fault::User, "E0278", to.place, "the output '" + to.name + "' of this stage needs its type and its shape",
+      fail(Fault::User, "E0278", to.place,
+           "the output '" + to.name + "' of this stage needs its type and its shape",
            "write " + to.name + "(...).as(f32, {N, M})");
     if (output.combine.size() != stage.dims.size())
       fail(Fault::User, "E0279", to.place,
-           "'" + to.name + "' has " + std::to_string(output.combine.size()) + " combines for " + std::to_string(stage.dims.size()) +
-               " dimensions",
+           "'" + to.name + "' has " + std::to_string(output.combine.size()) + " combines for " +
+               std::to_string(stage.dims.size()) + " dimensions",
            "say for each dimension what becomes of it: cat, fold(op), scan(op), scatter(op), seq(), last");
     text::OutAst out;
     out.place = to.place;
@@ -419,7 +435,8 @@ void staged::add_stage(DefState& def, const std::string& name, std::vector<text:
   statement.place = place;
   statement.stage = std::make_shared<const text::StageAst>(std::move(stage));
   for (const StageOutput& output : outputs)
-    statement.hints.insert(statement.hints.end(), output.to.state().hints.begin(), output.to.state().hints.end());
+    statement.hints.insert(statement.hints.end(), output.to.state().hints.begin(),
+                           output.to.state().hints.end());
   def.add(std::move(statement));
 }
 

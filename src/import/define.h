@@ -28,8 +28,8 @@ struct DefState;
 struct RefState;
 }  // namespace staged
 
-/// An element of an array of a definition: a value to read or, on the left of `=`, what the statement defines.
-/// The functions that change it are for the left side.
+/// An element of an array of a definition: a value to read or, on the left of `=`, what the statement
+/// defines. The functions that change it are for the left side.
 class Ref : public Value {
  public:
   Ref(const Ref&) = default;
@@ -37,12 +37,13 @@ class Ref : public Value {
   /// Declares the element type, or type and shape.
   Ref as(const Type& type) const;
   Ref as(const Type& type, std::vector<Arg> shape) const;
-  /// A new version of an array, in which the points of this statement are replaced (`into`) or combined with what
-  /// is there (`onto`).
+  /// A new version of an array, in which the points of this statement are replaced (`into`) or combined with
+  /// what is there (`onto`).
   Ref into(const Arg& array) const;
   Ref onto(const Arg& array) const;
   /// Bounds of indices, and guards; `&&` separates conditions.
-  Ref where(const Arg& a, const Arg& b = {}, const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {}) const;
+  Ref where(const Arg& a, const Arg& b = {}, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
+            const Arg& f = {}) const;
   /// Hints: what the user knows better.
   Ref never() const;
   Ref always() const;
@@ -86,8 +87,8 @@ class Var : public Value {
 
   Ref operator()(Where where = Where::current()) const;
   Ref operator()(const Arg& a, const Arg& b = {}, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
-                 const Arg& f = {}, const Arg& g = {}, const Arg& h = {}, const Arg& i = {}, const Arg& j = {},
-                 const Arg& k = {}, const Arg& l = {}) const;
+                 const Arg& f = {}, const Arg& g = {}, const Arg& h = {}, const Arg& i = {},
+                 const Arg& j = {}, const Arg& k = {}, const Arg& l = {}) const;
   Ref operator()(const Subscripts& subscripts, Where where = Where::current()) const;
 
   const std::string& name() const { return name_; }
@@ -104,12 +105,10 @@ class Var : public Value {
 /// Numbers of a constant array, nested for more dimensions.
 class List {
  public:
-  template <class T>
-    requires std::integral<T> || std::floating_point<T>
+  template <PlainNumber T>
   List(T number, Where where = Where::current()) : number_(Arg(number, where)) {}
   List(std::initializer_list<List> items) : items_(items) {}
-  template <class T>
-    requires std::integral<T> || std::floating_point<T>
+  template <PlainNumber T>
   List(const std::vector<T>& numbers) : items_(numbers.begin(), numbers.end()) {}
 
   Value value(const Place& place) const;
@@ -131,8 +130,7 @@ class Printed {
   Printed(const char* text) : what_(std::string(text)) {}
   Printed(std::string text) : what_(std::move(text)) {}
   Printed(const Value& value, Where where = Where::current()) : what_(Arg(value, where)) {}
-  template <class T>
-    requires std::integral<T> || std::floating_point<T>
+  template <PlainNumber T>
   Printed(T number, Where where = Where::current()) : what_(Arg(number, where)) {}
 
   const std::variant<std::string, Arg>& what() const { return what_; }
@@ -177,9 +175,12 @@ class Def {
   /// Names of sizes: `auto [H, W] = f.sizes("H", "W")`. The shapes of the inputs bind them.
   Value size(std::string name, Where where = Where::current()) const;
   template <class... Names>
-  std::array<Value, sizeof...(Names)> sizes(const Names&... names) const { return {size(names)...}; }
+  std::array<Value, sizeof...(Names)> sizes(const Names&... names) const {
+    return {size(names)...};
+  }
 
-  Var input(std::string name, const Type& type, std::initializer_list<Arg> shape, Where where = Where::current());
+  Var input(std::string name, const Type& type, std::initializer_list<Arg> shape,
+            Where where = Where::current());
   Var input(std::string name, const Type& type, Where where = Where::current());
   /// A scalar input that may be left out.
   Var input_or(std::string name, const Type& type, const Arg& fallback, Where where = Where::current());
@@ -189,31 +190,37 @@ class Def {
   /// An array or scalar that a statement defines.
   Var array(std::string name, Where where = Where::current()) const;
   template <class... Names>
-  std::array<Var, sizeof...(Names)> arrays(const Names&... names) const { return {array(names)...}; }
+  std::array<Var, sizeof...(Names)> arrays(const Names&... names) const {
+    return {array(names)...};
+  }
 
   // ---- statements; formulas are written y(i) = …
-  /// Repeats what `body` defines: `f.seq(t < T, {{u, u0}}, [&] { u(i) = …; })`. `range` is `t < T` or `in(t, a, b)`.
+  /// Repeats what `body` defines: `f.seq(t < T, {{u, u0}}, [&] { u(i) = …; })`. `range` is `t < T` or `in(t,
+  /// a, b)`.
   void seq(const Arg& range, const std::vector<Carried>& states, const std::function<void()>& body);
   /// As long as the condition holds before a step.
   void seq_while(const Arg& condition, const std::vector<Carried>& states, const std::function<void()>& body);
-  void seq_while(const Index& step, const Arg& condition, const std::vector<Carried>& states, const std::function<void()>& body);
+  void seq_while(const Index& step, const Arg& condition, const std::vector<Carried>& states,
+                 const std::function<void()>& body);
   /// One of two blocks of stages.
-  void choose(const Arg& condition, const std::function<void()>& then, const std::function<void()>& otherwise);
+  void choose(const Arg& condition, const std::function<void()>& then,
+              const std::function<void()>& otherwise);
   /// Prints at every point of the generators; without any, once.
-  void print(const std::vector<Printed>& what, std::initializer_list<Arg> generators = {}, const Arg& guard = {},
-             Where where = Where::current());
+  void print(const std::vector<Printed>& what, std::initializer_list<Arg> generators = {},
+             const Arg& guard = {}, Where where = Where::current());
   /// Materialises an array, whatever the plan would prefer.
   void force(const Var& array, Where where = Where::current());
-  /// The general stage: dimensions `i < n` or `in(i, a, b)`, an optional block at each point, and outputs. With a block,
-  /// the value of an output names the array of the block that is its result.
+  /// The general stage: dimensions `i < n` or `in(i, a, b)`, an optional block at each point, and outputs.
+  /// With a block, the value of an output names the array of the block that is its result.
   void stage(std::string name, std::initializer_list<Arg> dims, const std::vector<StageOutput>& outputs,
              Where where = Where::current());
   void stage(std::string name, std::initializer_list<Arg> dims, const std::function<void()>& block,
              const std::vector<StageOutput>& outputs, Where where = Where::current());
 
   /// A call of this definition in another one: `z() = blur(x)`.
-  Value operator()(const Arg& a = {}, const Arg& b = {}, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
-                   const Arg& f = {}, const Arg& g = {}, const Arg& h = {}, Where where = Where::current()) const;
+  Value operator()(const Arg& a = {}, const Arg& b = {}, const Arg& c = {}, const Arg& d = {},
+                   const Arg& e = {}, const Arg& f = {}, const Arg& g = {}, const Arg& h = {},
+                   Where where = Where::current()) const;
 
   // ---- what comes out
   /// Results in order: arrays, or parts of collections (`g.keys()`).

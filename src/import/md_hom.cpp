@@ -27,7 +27,8 @@ View View::combine(std::vector<Combiner> combiners) const {
 }
 
 View view(const Var& array, std::initializer_list<Arg> subscripts, Where where) {
-  return View(array, [list = Subscripts{subscripts}](const std::vector<Value>&) { return list; }, where);
+  return View(
+      array, [list = Subscripts{subscripts}](const std::vector<Value>&) { return list; }, where);
 }
 
 namespace {
@@ -37,7 +38,8 @@ bool is_name(const Arg& arg, const std::string& name) {
 }
 
 /// The extent of the first dimension of an input that the index walks.
-Value walked_extent(const std::string& index, const std::vector<View>& inputs, const std::vector<Value>& indices, const Place& place) {
+Value walked_extent(const std::string& index, const std::vector<View>& inputs,
+                    const std::vector<Value>& indices, const Place& place) {
   for (const View& input : inputs) {
     const std::vector<Arg> subscripts = input.subscripts(indices).list;
     for (std::size_t d = 0; d < subscripts.size(); ++d)
@@ -48,22 +50,24 @@ Value walked_extent(const std::string& index, const std::vector<View>& inputs, c
 }
 
 /// The extents of the indices, where the subscripts are indices and nothing else.
-std::vector<Arg> shape_of(const View& output, const std::vector<Arg>& subscripts, const std::vector<text::DimAst>& dims,
-                          const std::vector<Arg>& extents) {
+std::vector<Arg> shape_of(const View& output, const std::vector<Arg>& subscripts,
+                          const std::vector<text::DimAst>& dims, const std::vector<Arg>& extents) {
   std::vector<Arg> shape;
   for (const Arg& subscript : subscripts)
     for (std::size_t d = 0; d < dims.size(); ++d)
       if (is_name(subscript, dims[d].name) && !dims[d].lo) shape.push_back(extents[d]);
   if (shape.size() != subscripts.size())
-    fail(Fault::User, "E0278", place_of(output.where()), "the shape of '" + output.array().name() + "' does not follow from its view",
+    fail(Fault::User, "E0278", place_of(output.where()),
+         "the shape of '" + output.array().name() + "' does not follow from its view",
          "write .as(type, {N, M})");
   return shape;
 }
 
 }  // namespace
 
-void staged::md_hom(Def& def, const std::vector<Arg>& dims, const std::vector<View>& inputs, const ScalarFunction& function,
-                    const std::vector<Combiner>& combine, const std::vector<View>& outputs, const Where& where) {
+void staged::md_hom(Def& def, const std::vector<Arg>& dims, const std::vector<View>& inputs,
+                    const ScalarFunction& function, const std::vector<Combiner>& combine,
+                    const std::vector<View>& outputs, const Where& where) {
   DefState& state = *def.state();
   const Place place = place_of(where);
   std::vector<text::DimAst> ranges;
@@ -82,24 +86,29 @@ void staged::md_hom(Def& def, const std::vector<Arg>& dims, const std::vector<Vi
     extents.emplace_back(Arg::Built{range.hi, state.uses, range.place, 1});
   }
   std::vector<Value> elements;
-  for (const View& input : inputs) elements.push_back(input.array()(input.subscripts(indices), input.where()));
+  for (const View& input : inputs)
+    elements.push_back(input.array()(input.subscripts(indices), input.where()));
   const std::vector<Value> values = function(elements);
   if (values.size() != outputs.size())
-    fail(Fault::User, "E0279", place,
-         "this md_hom has " + std::to_string(outputs.size()) + " output views, but its function gives " + std::to_string(values.size()) +
-             (values.size() == 1 ? " value" : " values"),
+    fail(Fault::User, "E0283", place,
+         "this md_hom has " + std::to_string(outputs.size()) + " output views, but its function gives " +
+             std::to_string(values.size()) + (values.size() == 1 ? " value" : " values"),
          "give one value per output: a Value, or a std::vector<Value>");
-  if (outputs.empty()) fail(Fault::User, "E0279", place, "this md_hom has no output", "add the view of an output");
+  if (outputs.empty())
+    fail(Fault::User, "E0283", place, "this md_hom has no output", "add the view of an output");
   std::vector<StageOutput> stage_outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const View& output = outputs[i];
     const Subscripts subscripts = output.subscripts(indices);
     Ref to = output.array()(subscripts, output.where());
     if (!output.type())
-      fail(Fault::User, "E0278", place_of(output.where()), "the output '" + output.array().name() + "' of this stage needs its type",
+      fail(Fault::User, "E0278", place_of(output.where()),
+           "the output '" + output.array().name() + "' of this stage needs its type",
            "write view(...).as(f32)");
-    const std::vector<Arg> shape = output.shape() ? *output.shape() : shape_of(output, subscripts.list, ranges, extents);
-    stage_outputs.push_back({to.as(*output.type(), shape), output.combiners().value_or(combine), values[i].arg()});
+    const std::vector<Arg> shape =
+        output.shape() ? *output.shape() : shape_of(output, subscripts.list, ranges, extents);
+    stage_outputs.push_back(
+        {to.as(*output.type(), shape), output.combiners().value_or(combine), values[i].arg()});
   }
   add_stage(state, outputs[0].array().name(), std::move(ranges), nullptr, stage_outputs, place);
 }

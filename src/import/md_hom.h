@@ -1,5 +1,5 @@
-// The form of multi-dimensional homomorphisms: a scalar function, one combine per dimension, and views, index functions that
-// say which elements of the inputs a point reads and which element of each output it writes.
+// The form of multi-dimensional homomorphisms: a scalar function, one combine per dimension, and views, index
+// functions that say which elements of the inputs a point reads and which element of each output it writes.
 //
 //   md_hom(f, {i, j, k}, {view(a, {i, k}), view(b, {k, j})}, [](Value x, Value y) { return x * y; },
 //          {cat, cat, fold("+")}, {view(c, {i, j}).as(f32)});
@@ -9,7 +9,8 @@
 
 namespace twill {
 
-/// An array seen through an index function, given by its subscripts or as a lambda from the indices to `at(…)`.
+/// An array seen through an index function, given by its subscripts or as a lambda from the indices to
+/// `at(…)`.
 class View {
  public:
   using IndexFunction = std::function<Subscripts(const std::vector<Value>&)>;
@@ -43,50 +44,37 @@ View view(const Var& array, std::initializer_list<Arg> subscripts, Where where =
 
 namespace staged {
 
-template <class F, std::size_t n = 0>
-Subscripts subscripts_of(const F& function, const std::vector<Value>& indices, const std::string& what, const Where& where) {
-  constexpr std::size_t most = 16;
-  if constexpr (n > most) {
-    wrong_lambda(what, indices.size(), where);
-  } else {
-    if (n != indices.size()) return subscripts_of<F, n + 1>(function, indices, what, where);
-    return [&]<std::size_t... at>(std::index_sequence<at...>) -> Subscripts {
-      if constexpr (requires { Subscripts(function(indices[at]...)); })
-        return function(indices[at]...);
-      else
-        wrong_lambda(what, indices.size(), where);
-    }(std::make_index_sequence<n>{});
-  }
-}
-
 using ScalarFunction = std::function<std::vector<Value>(const std::vector<Value>&)>;
-void md_hom(Def& def, const std::vector<Arg>& dims, const std::vector<View>& inputs, const ScalarFunction& function,
-            const std::vector<Combiner>& combine, const std::vector<View>& outputs, const Where& where);
+void md_hom(Def& def, const std::vector<Arg>& dims, const std::vector<View>& inputs,
+            const ScalarFunction& function, const std::vector<Combiner>& combine,
+            const std::vector<View>& outputs, const Where& where);
 
 }  // namespace staged
 
 /// `view(a, [](Value i, Value j, Value k) { return at(i + j, k); })`.
 template <class F>
-  requires(!std::convertible_to<F, std::initializer_list<Arg>>)
 View view(const Var& array, const F& index_function, Where where = Where::current()) {
-  return View(
-      array,
-      [=](const std::vector<Value>& indices) {
-        return staged::subscripts_of(index_function, indices, "the view of '" + array.name() + "'", where);
-      },
-      where);
+  const auto subscripts = [=](const std::vector<Value>& indices) {
+    const auto result = staged::call<Subscripts>(index_function, indices);
+    if (!result) staged::wrong_view(array.name(), indices.size(), where);
+    return *result;
+  };
+  return View(array, subscripts, where);
 }
 
-/// Adds a stage over `dims` (`i`, whose extent is that of the first input dimension that a view walks with it alone, `i < n`
-/// or `in(i, a, b)`). At each point, `function` takes one value per input view and gives one per output: a Value, or a
-/// std::vector<Value>.
+/// Adds a stage over `dims` (`i`, whose extent is that of the first input dimension that a view walks with it
+/// alone, `i < n` or `in(i, a, b)`). At each point, `function` takes one value per input view and gives one
+/// per output: a Value, or a std::vector<Value>.
 template <class F>
 void md_hom(Def& def, const std::vector<Arg>& dims, const std::vector<View>& inputs, const F& function,
-            const std::vector<Combiner>& combine, const std::vector<View>& outputs, Where where = Where::current()) {
-  staged::md_hom(
-      def, dims, inputs,
-      [&](const std::vector<Value>& values) { return staged::call(function, values, "this md_hom", where); }, combine, outputs,
-      where);
+            const std::vector<Combiner>& combine, const std::vector<View>& outputs,
+            Where where = Where::current()) {
+  const auto scalar = [&](const std::vector<Value>& values) {
+    const auto result = staged::call<std::vector<Value>>(function, values);
+    if (!result) staged::wrong_lambda("this md_hom", values.size(), where);
+    return *result;
+  };
+  staged::md_hom(def, dims, inputs, scalar, combine, outputs, where);
 }
 
 }  // namespace twill

@@ -1,8 +1,7 @@
-// From a definition built in C++ to its program: gathers what it uses into a file of the syntax tree and lowers
-// that as a text would be lowered.
+// From a definition built in C++ to its program: gathers what it uses into a file of the syntax tree and
+// lowers that as a text would be lowered.
 #include "import/def_state.h"
-#include "program/check.h"
-#include "program/text_lower.h"
+#include "program/text_module.h"
 
 #include <algorithm>
 #include <map>
@@ -20,9 +19,9 @@ namespace {
 /// Everything that a definition uses, in an order in which nothing is used before it is declared.
 class Gathering {
  public:
-  void definition(const DefState& def) {
+  void definition(const DefState& def, const Place& place) {
     if (std::find(open_.begin(), open_.end(), &def) != open_.end())
-      fail(Fault::User, "E0277", def.definition.place, "the definition '" + *def.home + "' calls itself",
+      fail(Fault::User, "E0277", place, "the definition '" + *def.home + "' calls itself",
            "repeat with seq or seq_while");
     open_.push_back(&def);
     all(def.uses);
@@ -44,7 +43,8 @@ class Gathering {
     const auto [found, fresh] = by_name_.emplace(declaration->name, declaration);
     if (!fresh) {
       if (!same(*found->second, *declaration))
-        fail(Fault::User, "E0280", declaration->place, "two different things are called '" + declaration->name + "'",
+        fail(Fault::User, "E0280", declaration->place,
+             "two different things are called '" + declaration->name + "'",
              "give one of the types, functions and operators another name");
       if (!std::holds_alternative<std::shared_ptr<const DefState>>(declaration->what)) return;
     }
@@ -52,14 +52,16 @@ class Gathering {
       all(declaration->uses);
       text::TypeDecl decl{declaration->place, declaration->name, {}};
       for (const Field& field : type->record().fields)
-        decl.fields.push_back({declaration->place, field.name, staged::type_ast(field.type, declaration->place)});
+        decl.fields.push_back(
+            {declaration->place, field.name, staged::type_ast(field.type, declaration->place)});
       file.types.push_back(std::move(decl));
     } else if (const auto* function = std::get_if<text::FunctionDecl>(&declaration->what)) {
       all(declaration->uses);
       file.functions.push_back(*function);
     } else {
       const DefState& def = *std::get<std::shared_ptr<const DefState>>(declaration->what);
-      if (fresh || std::find(open_.begin(), open_.end(), &def) != open_.end()) definition(def);
+      if (fresh || std::find(open_.begin(), open_.end(), &def) != open_.end())
+        definition(def, declaration->place);
     }
   }
 
@@ -79,8 +81,8 @@ class Gathering {
 
 }  // namespace
 
-Value Def::operator()(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g,
-                      const Arg& h, Where where) const {
+Value Def::operator()(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f,
+                      const Arg& g, const Arg& h, Where where) const {
   const Place place = place_of(where);
   const auto declaration = std::make_shared<const Declaration>(
       Declaration{*state_->home, place, std::shared_ptr<const DefState>(state_), nullptr});
@@ -94,7 +96,8 @@ void Def::add_result(const Arg& result) {
   ast.place = result.place();
   const bool part = tree->kind == AstKind::Field && tree->args[0]->kind == AstKind::Name;
   if (!part && tree->kind != AstKind::Name)
-    fail(Fault::User, "E0274", result.place(), "a result is an array by name, not an expression", "define an array first");
+    fail(Fault::User, "E0274", result.place(), "a result is an array by name, not an expression",
+         "define an array first");
   ast.name = part ? tree->args[0]->name : tree->name;
   if (part) ast.part = tree->name;
   state_->definition.results.push_back(std::move(ast));
@@ -102,8 +105,8 @@ void Def::add_result(const Arg& result) {
 
 Program Def::program() const {
   Gathering gathering;
-  gathering.definition(*state_);
-  Module module = text::lower(gathering.file);
+  gathering.definition(*state_, state_->definition.place);
+  Module module = text::module_of(gathering.file);
   return std::move(module.programs.back());
 }
 

@@ -37,8 +37,8 @@ std::shared_ptr<const Uses> uses_of(const Type& type, const Place& place);
 Value finish(text::Ast node, const Place& place, std::shared_ptr<const Uses> uses, double weight);
 
 /// A node whose operands are expressions (appended to node.args) and, after them, generators.
-Value build(text::Ast node, const Place& place, const std::vector<Arg>& args, const std::vector<Arg>& generators = {},
-            const std::shared_ptr<const Uses>& more = {});
+Value build(text::Ast node, const Place& place, const std::vector<Arg>& args,
+            const std::vector<Arg>& generators = {}, const std::shared_ptr<const Uses>& more = {});
 
 /// A name that means an array or a size of a definition.
 Value name_at_home(std::string name, const Place& place, std::shared_ptr<const std::string> home);

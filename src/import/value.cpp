@@ -34,16 +34,22 @@ Arg::Arg(const Number& number, Where where) : place_(place_of(where)), weight_(1
 
 Arg::Arg(Plain plain, const Where& where) : place_(place_of(where)), weight_(1) {
   const bool weak = plain.number.type != Scalar::U64;
-  tree_ = std::make_shared<const Ast>(Ast{.kind = AstKind::Number, .place = place_, .number = plain.number, .weak = weak});
+  tree_ = std::make_shared<const Ast>(
+      Ast{.kind = AstKind::Number, .place = place_, .number = plain.number, .weak = weak});
 }
 
 Arg::Arg(Built built)
-    : tree_(std::move(built.tree)), uses_(std::move(built.uses)), place_(std::move(built.place)), weight_(built.weight) {}
+    : tree_(std::move(built.tree)),
+      uses_(std::move(built.uses)),
+      place_(std::move(built.place)),
+      weight_(built.weight) {}
 
 const AstPtr& Arg::tree() const {
   if (generator_)
-    fail(Fault::User, "E0271", place_, "'in' says what '" + generator_->name + "' ranges over; it is not a value",
-         "use it on the left of a definition, in a fold or in a collection, and '" + generator_->name + "' in the expression");
+    fail(Fault::User, "E0271", place_,
+         "'in' says what '" + generator_->name + "' ranges over; it is not a value",
+         "use it on the left of a definition, in a fold or in a collection, and '" + generator_->name +
+             "' in the expression");
   ensure(tree_ != nullptr, "an argument that is not given is not used");
   return tree_;
 }
@@ -71,8 +77,12 @@ Arg Arg::range(const Index& index, const Arg& from, const Arg& to, const Place& 
   return arg;
 }
 
-Arg in(const Index& index, const Arg& from, const Arg& to) { return Arg::range(index, from, to, from.place()); }
-Arg in(const Index& element, const Arg& collection) { return Arg::range(element, collection, {}, collection.place()); }
+Arg in(const Index& index, const Arg& from, const Arg& to) {
+  return Arg::range(index, from, to, from.place());
+}
+Arg in(const Index& element, const Arg& collection) {
+  return Arg::range(element, collection, {}, collection.place());
+}
 
 // ---- nodes ----------------------------------------------------------------------------------------------
 
@@ -82,6 +92,13 @@ namespace {
 
 constexpr int max_depth = 600;
 constexpr double max_weight = 1e6;
+
+Value named(std::string name, const Place& place, std::shared_ptr<const Uses> uses) {
+  if (name.empty())
+    fail(Fault::User, "E0281", place, "a name is empty",
+         "arrays, sizes and indices are told apart by their names");
+  return finish({.kind = AstKind::Name, .name = std::move(name)}, place, std::move(uses), 1);
+}
 
 }  // namespace
 
@@ -95,7 +112,8 @@ Value finish(Ast node, const Place& place, std::shared_ptr<const Uses> uses, dou
     fail(Fault::User, "E0111", place, "this expression is too deeply nested",
          "define an array for a part of it, or use a fold");
   if (weight > max_weight)
-    fail(Fault::Limit, "E0272", place, "this expression has more than a million operations when it is written out",
+    fail(Fault::Limit, "E0272", place,
+         "this expression has more than a million operations when it is written out",
          "name the parts that are used several times: let(\"a\", part, [&](Value a) { ... })");
   return Arg(Arg::Built{std::make_shared<const Ast>(std::move(node)), std::move(uses), place, weight});
 }
@@ -117,13 +135,10 @@ Value build(Ast node, const Place& place, const std::vector<Arg>& args, const st
   return finish(std::move(node), place, std::move(uses), weight);
 }
 
-Value name(std::string name, const Place& place) {
-  return finish({.kind = AstKind::Name, .name = std::move(name)}, place, nullptr, 1);
-}
+Value name(std::string name, const Place& place) { return named(std::move(name), place, nullptr); }
 
 Value name_at_home(std::string name, const Place& place, std::shared_ptr<const std::string> home) {
-  const auto uses = std::make_shared<const Uses>(Uses{std::move(home), {}});
-  return finish({.kind = AstKind::Name, .name = std::move(name)}, place, uses, 1);
+  return named(std::move(name), place, std::make_shared<const Uses>(Uses{std::move(home), {}}));
 }
 
 Value let(std::string name, const Arg& value, const Arg& body) {
@@ -146,7 +161,8 @@ std::shared_ptr<const Uses> join(const std::shared_ptr<const Uses>& a, const std
          "this expression uses arrays of two definitions, '" + *a->home + "' and '" + *b->home + "'",
          "pass the array of the other definition as an input, or call that definition");
   const auto contains = [](const Uses& uses, const DeclarationPtr& declaration) {
-    return std::find(uses.declarations.begin(), uses.declarations.end(), declaration) != uses.declarations.end();
+    return std::find(uses.declarations.begin(), uses.declarations.end(), declaration) !=
+           uses.declarations.end();
   };
   const auto covers = [&](const Uses& large, const Uses& small) {
     return (!small.home || small.home == large.home) &&
@@ -196,7 +212,8 @@ Value call(const char* name, const std::vector<Arg>& args) {
 }
 
 /// All but the last of the arguments are generators.
-Value fold_of(const char* word, const std::string& op, const std::shared_ptr<const staged::Uses>& uses, std::vector<Arg> args) {
+Value fold_of(const char* word, const std::string& op, const std::shared_ptr<const staged::Uses>& uses,
+              std::vector<Arg> args) {
   const Arg body = args.back();
   args.pop_back();
   return build({.kind = AstKind::Fold, .name = word, .op = op}, args[0].place(), {body}, args, uses);
@@ -210,8 +227,9 @@ std::shared_ptr<const staged::Uses> uses_of(const Op& op) {
 
 // ---- values ---------------------------------------------------------------------------------------------
 
-Value Value::operator()(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g,
-                        const Arg& h, const Arg& i, const Arg& j, const Arg& k, const Arg& l) const {
+Value Value::operator()(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f,
+                        const Arg& g, const Arg& h, const Arg& i, const Arg& j, const Arg& k,
+                        const Arg& l) const {
   std::vector<Arg> args = given({&a, &b, &c, &d, &e, &f, &g, &h, &i, &j, &k, &l});
   args.insert(args.begin(), arg_);
   return build({.kind = AstKind::Subscript}, a.place(), args);
@@ -221,7 +239,8 @@ Value Value::operator[](const FieldName& field) const {
   return build({.kind = AstKind::Field, .name = field.name}, place_of(field.where), {arg_});
 }
 
-Index::Index(std::string name, Where where) : Value(staged::name(name, place_of(where))), name_(std::move(name)) {}
+Index::Index(std::string name, Where where)
+    : Value(staged::name(name, place_of(where))), name_(std::move(name)) {}
 
 Value operator-(const Arg& a) { return build({.kind = AstKind::Unary, .name = "-"}, a.place(), {a}); }
 Value operator+(const Arg& a, const Arg& b) { return binary("+", a, b); }
@@ -286,7 +305,8 @@ Value select(const Arg& condition, const Arg& then, const Arg& otherwise) {
   return build({.kind = AstKind::If}, condition.place(), {condition, then, otherwise});
 }
 
-Value tuple(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g, const Arg& h) {
+Value tuple(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g,
+            const Arg& h) {
   return build({.kind = AstKind::Tuple}, a.place(), given({&a, &b, &c, &d, &e, &f, &g, &h}));
 }
 
@@ -298,39 +318,48 @@ Value pad(const Arg& subscript, const Arg& value) { return call("pad", {subscrip
 
 // ---- folds ------------------------------------------------------------------------------------------------
 
-Value sum(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g, const Arg& h) {
+Value sum(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g,
+          const Arg& h) {
   return fold_of("sum", "+", {}, given({&a, &b, &c, &d, &e, &f, &g, &h}));
 }
-Value product(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g, const Arg& h) {
+Value product(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f,
+              const Arg& g, const Arg& h) {
   return fold_of("product", "*", {}, given({&a, &b, &c, &d, &e, &f, &g, &h}));
 }
-Value maximum(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g, const Arg& h) {
+Value maximum(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f,
+              const Arg& g, const Arg& h) {
   return fold_of("max", "max", {}, given({&a, &b, &c, &d, &e, &f, &g, &h}));
 }
-Value minimum(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g, const Arg& h) {
+Value minimum(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f,
+              const Arg& g, const Arg& h) {
   return fold_of("min", "min", {}, given({&a, &b, &c, &d, &e, &f, &g, &h}));
 }
-Value any(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g, const Arg& h) {
+Value any(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g,
+          const Arg& h) {
   return fold_of("any", "or", {}, given({&a, &b, &c, &d, &e, &f, &g, &h}));
 }
-Value all(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g, const Arg& h) {
+Value all(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g,
+          const Arg& h) {
   return fold_of("all", "and", {}, given({&a, &b, &c, &d, &e, &f, &g, &h}));
 }
-Value fold(const Op& op, const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g,
-           const Arg& h) {
+Value fold(const Op& op, const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f,
+           const Arg& g, const Arg& h) {
   return fold_of("fold", op.name(), uses_of(op), given({&a, &b, &c, &d, &e, &f, &g, &h}));
 }
 
 Value scan(const Op& op, const Index& index, const Arg& value) {
-  return build({.kind = AstKind::Scan, .name = "scan", .op = op.name(), .words = {index.name()}}, value.place(), {value}, {}, uses_of(op));
+  return build({.kind = AstKind::Scan, .name = "scan", .op = op.name(), .words = {index.name()}},
+               value.place(), {value}, {}, uses_of(op));
 }
 Value scan_right(const Op& op, const Index& index, const Arg& value) {
-  return build({.kind = AstKind::Scan, .name = "scan_right", .op = op.name(), .words = {index.name()}}, value.place(), {value}, {},
-               uses_of(op));
+  return build({.kind = AstKind::Scan, .name = "scan_right", .op = op.name(), .words = {index.name()}},
+               value.place(), {value}, {}, uses_of(op));
 }
 
 Value seq(const Index& index, const Arg& value) { return seq(std::vector<Index>{index}, value); }
-Value seq(const Index& outer, const Index& inner, const Arg& value) { return seq(std::vector<Index>{outer, inner}, value); }
+Value seq(const Index& outer, const Index& inner, const Arg& value) {
+  return seq(std::vector<Index>{outer, inner}, value);
+}
 Value seq(const std::vector<Index>& indices, const Arg& value) {
   Ast node{.kind = AstKind::SeqOver};
   for (const Index& index : indices) node.words.push_back(index.name());
@@ -339,21 +368,24 @@ Value seq(const std::vector<Index>& indices, const Arg& value) {
 
 // ---- collections ------------------------------------------------------------------------------------------
 
-Value collect(const Arg& value, const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f) {
+Value collect(const Arg& value, const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e,
+              const Arg& f) {
   return build({.kind = AstKind::Collect}, value.place(), {value}, given({&a, &b, &c, &d, &e, &f}));
 }
 
-Value group(const Arg& key, const Arg& value, const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f) {
+Value group(const Arg& key, const Arg& value, const Arg& a, const Arg& b, const Arg& c, const Arg& d,
+            const Arg& e, const Arg& f) {
   return build({.kind = AstKind::Group}, key.place(), {collect(tuple(key, value), a, b, c, d, e, f)});
 }
 
-Value group(const Op& op, const Arg& key, const Arg& value, const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e,
-            const Arg& f) {
-  return build({.kind = AstKind::Group, .op = op.name()}, key.place(), {collect(tuple(key, value), a, b, c, d, e, f)}, {}, uses_of(op));
+Value group(const Op& op, const Arg& key, const Arg& value, const Arg& a, const Arg& b, const Arg& c,
+            const Arg& d, const Arg& e, const Arg& f) {
+  return build({.kind = AstKind::Group, .op = op.name()}, key.place(),
+               {collect(tuple(key, value), a, b, c, d, e, f)}, {}, uses_of(op));
 }
 
-Subscripts at(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f, const Arg& g, const Arg& h,
-              const Arg& i, const Arg& j, const Arg& k, const Arg& l) {
+Subscripts at(const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f,
+              const Arg& g, const Arg& h, const Arg& i, const Arg& j, const Arg& k, const Arg& l) {
   return {given({&a, &b, &c, &d, &e, &f, &g, &h, &i, &j, &k, &l})};
 }
 
@@ -371,27 +403,27 @@ Value send(Ast node, const Op* op, const Subscripts& to, const Arg& value, const
 Ast with_node(const Value& array) {
   const Arg& arg = array.arg();
   if (arg.tree()->kind != AstKind::Name)
-    fail(Fault::User, "E0274", arg.tree()->place, "'with' makes a new version of an array, not of an expression",
-         "define an array first");
+    fail(Fault::User, "E0274", arg.tree()->place,
+         "'with' makes a new version of an array, not of an expression", "define an array first");
   return {.kind = AstKind::With, .name = arg.tree()->name};
 }
 
 }  // namespace
 
-Value scatter(const Op& op, const Subscripts& to, const Arg& value, const Arg& a, const Arg& b, const Arg& c, const Arg& d,
-              const Arg& e, const Arg& f) {
+Value scatter(const Op& op, const Subscripts& to, const Arg& value, const Arg& a, const Arg& b, const Arg& c,
+              const Arg& d, const Arg& e, const Arg& f) {
   return send({.kind = AstKind::Scatter}, &op, to, value, given({&a, &b, &c, &d, &e, &f}), {});
 }
-Value scatter(const Subscripts& to, const Arg& value, const Arg& a, const Arg& b, const Arg& c, const Arg& d, const Arg& e,
-              const Arg& f) {
+Value scatter(const Subscripts& to, const Arg& value, const Arg& a, const Arg& b, const Arg& c, const Arg& d,
+              const Arg& e, const Arg& f) {
   return send({.kind = AstKind::Scatter}, nullptr, to, value, given({&a, &b, &c, &d, &e, &f}), {});
 }
-Value with(const Value& array, const Subscripts& to, const Arg& value, const Arg& a, const Arg& b, const Arg& c, const Arg& d,
-           const Arg& e, const Arg& f) {
+Value with(const Value& array, const Subscripts& to, const Arg& value, const Arg& a, const Arg& b,
+           const Arg& c, const Arg& d, const Arg& e, const Arg& f) {
   return send(with_node(array), nullptr, to, value, given({&a, &b, &c, &d, &e, &f}), array.arg().uses());
 }
-Value with(const Value& array, const Op& op, const Subscripts& to, const Arg& value, const Arg& a, const Arg& b, const Arg& c,
-           const Arg& d, const Arg& e, const Arg& f) {
+Value with(const Value& array, const Op& op, const Subscripts& to, const Arg& value, const Arg& a,
+           const Arg& b, const Arg& c, const Arg& d, const Arg& e, const Arg& f) {
   return send(with_node(array), &op, to, value, given({&a, &b, &c, &d, &e, &f}), array.arg().uses());
 }
 

@@ -36,6 +36,12 @@ class Op;
 
 using Where = std::source_location;
 
+/// C++ numbers, which are plain literals: they take the type of the number they meet.
+template <class T>
+concept PlainInteger = std::integral<T> && !std::same_as<T, bool>;
+template <class T>
+concept PlainNumber = std::integral<T> || std::floating_point<T>;
+
 /// A line of the caller's C++.
 Place place_of(const Where& where);
 
@@ -48,8 +54,7 @@ class Arg {
   Arg(const Number& number, Where where = Where::current());
   template <std::same_as<bool> T>
   Arg(T truth, Where where = Where::current()) : Arg(Number::of(Scalar::Bool, truth), where) {}
-  template <std::integral T>
-    requires(!std::same_as<T, bool>)
+  template <PlainInteger T>
   Arg(T number, Where where = Where::current()) : Arg(integer(number), where) {}
   template <std::floating_point T>
   Arg(T number, Where where = Where::current()) : Arg(Plain{Number::of_double(Scalar::F64, number)}, where) {}
@@ -79,7 +84,9 @@ class Arg {
   friend Arg in(const Index& index, const Arg& from, const Arg& to);
   friend Arg in(const Index& element, const Arg& collection);
 
-  struct Plain { Number number; };
+  struct Plain {
+    Number number;
+  };
   Arg(Plain plain, const Where& where);
   template <std::integral T>
   static Plain integer(T number) {
@@ -112,14 +119,13 @@ struct FieldName {
 class Value {
  public:
   Value(const Arg& arg) : arg_(arg) {}
-  template <class T>
-    requires std::integral<T> || std::floating_point<T>
+  template <PlainNumber T>
   Value(T number, Where where = Where::current()) : arg_(number, where) {}
 
   /// An element: of an array, of a row, of a nested collection.
   Value operator()(const Arg& a, const Arg& b = {}, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
-                   const Arg& f = {}, const Arg& g = {}, const Arg& h = {}, const Arg& i = {}, const Arg& j = {},
-                   const Arg& k = {}, const Arg& l = {}) const;
+                   const Arg& f = {}, const Arg& g = {}, const Arg& h = {}, const Arg& i = {},
+                   const Arg& j = {}, const Arg& k = {}, const Arg& l = {}) const;
   /// A field of a record or, by position, of a tuple.
   Value operator[](const FieldName& field) const;
 
@@ -217,12 +223,11 @@ Value size(const Arg& array, int dimension);
 Value select(const Arg& condition, const Arg& then, const Arg& otherwise);
 
 /// `let name = value in body(name)`: says once what is used often.
-template <class F>
-  requires std::invocable<F, Value>
+template <std::invocable<Value> F>
 Value let(std::string name, const Arg& value, F body);
 
-Value tuple(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {},
-            const Arg& g = {}, const Arg& h = {});
+Value tuple(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
+            const Arg& f = {}, const Arg& g = {}, const Arg& h = {});
 
 // ---- boundary rules of subscripts: x(clamp(i - 1)) ------------------------------------------------
 
@@ -234,18 +239,18 @@ Value pad(const Arg& subscript, const Arg& value);
 
 // ---- folds, scans, recurrences, collections: the last argument of a fold is its body ---------------
 
-Value sum(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {},
-          const Arg& g = {}, const Arg& h = {});
-Value product(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {},
-              const Arg& g = {}, const Arg& h = {});
-Value maximum(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {},
-              const Arg& g = {}, const Arg& h = {});
-Value minimum(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {},
-              const Arg& g = {}, const Arg& h = {});
-Value any(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {},
-          const Arg& g = {}, const Arg& h = {});
-Value all(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {},
-          const Arg& g = {}, const Arg& h = {});
+Value sum(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
+          const Arg& f = {}, const Arg& g = {}, const Arg& h = {});
+Value product(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
+              const Arg& f = {}, const Arg& g = {}, const Arg& h = {});
+Value maximum(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
+              const Arg& f = {}, const Arg& g = {}, const Arg& h = {});
+Value minimum(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
+              const Arg& f = {}, const Arg& g = {}, const Arg& h = {});
+Value any(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
+          const Arg& f = {}, const Arg& g = {}, const Arg& h = {});
+Value all(const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
+          const Arg& f = {}, const Arg& g = {}, const Arg& h = {});
 Value fold(const Op& op, const Arg& a, const Arg& b, const Arg& c = {}, const Arg& d = {}, const Arg& e = {},
            const Arg& f = {}, const Arg& g = {}, const Arg& h = {});
 
@@ -261,10 +266,10 @@ Value seq(const std::vector<Index>& indices, const Arg& value);
 /// `[ value | generators ]`: indices, `in(x, xs)`, and conditions.
 Value collect(const Arg& value, const Arg& a, const Arg& b = {}, const Arg& c = {}, const Arg& d = {},
               const Arg& e = {}, const Arg& f = {});
-Value group(const Arg& key, const Arg& value, const Arg& a, const Arg& b = {}, const Arg& c = {}, const Arg& d = {},
-            const Arg& e = {}, const Arg& f = {});
-Value group(const Op& op, const Arg& key, const Arg& value, const Arg& a, const Arg& b = {}, const Arg& c = {},
+Value group(const Arg& key, const Arg& value, const Arg& a, const Arg& b = {}, const Arg& c = {},
             const Arg& d = {}, const Arg& e = {}, const Arg& f = {});
+Value group(const Op& op, const Arg& key, const Arg& value, const Arg& a, const Arg& b = {},
+            const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {});
 
 /// A list of subscripts: where `scatter` and `with` send a value.
 struct Subscripts {
@@ -282,16 +287,15 @@ Value scatter(const Subscripts& to, const Arg& value, const Arg& a, const Arg& b
 /// A new version of an array, with elements replaced or combined with what is there.
 Value with(const Value& array, const Subscripts& to, const Arg& value, const Arg& a, const Arg& b = {},
            const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {});
-Value with(const Value& array, const Op& op, const Subscripts& to, const Arg& value, const Arg& a, const Arg& b = {},
-           const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {});
+Value with(const Value& array, const Op& op, const Subscripts& to, const Arg& value, const Arg& a,
+           const Arg& b = {}, const Arg& c = {}, const Arg& d = {}, const Arg& e = {}, const Arg& f = {});
 
 namespace staged {
 Value name(std::string name, const Place& place);
 Value let(std::string name, const Arg& value, const Arg& body);
 }  // namespace staged
 
-template <class F>
-  requires std::invocable<F, Value>
+template <std::invocable<Value> F>
 Value let(std::string name, const Arg& value, F body) {
   const Value inside = staged::name(name, value.place());
   return staged::let(std::move(name), value, body(inside));
