@@ -478,9 +478,19 @@ TEST_F(Mistakes, PropertiesOfABuiltInOperator) {
 }
 
 TEST_F(Mistakes, DefinitionThatCallsItself) {
-  y() = f(x);
-  EXPECT_EQ(error(),
+  const auto mistake = [&] { y() = f(x); };
+  EXPECT_EQ(error_of(mistake),
             "<y() = f(x);>: error[E0277]: the definition 'f' calls itself\n"
+            "  help: repeat with seq or seq_while\n");
+}
+
+TEST_F(Mistakes, DefinitionsThatCallEachOther) {
+  Def g("g");
+  auto z = g.array("z");
+  z() = f(g.input("w", f32, {g.size("N"), 2}));
+  const auto mistake = [&] { y() = g(x); };
+  EXPECT_EQ(error_of(mistake),
+            "<y() = g(x);>: error[E0277]: the definition 'f' calls itself\n"
             "  help: repeat with seq or seq_while\n");
 }
 

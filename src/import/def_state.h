@@ -12,8 +12,8 @@ struct DefState {
   std::vector<std::vector<text::Statement>> blocks;  // the definition's statements, and blocks being built
   std::shared_ptr<const Uses> uses;
 
-  /// Notes what an expression uses; throws if it belongs to another definition.
-  void use(const std::shared_ptr<const Uses>& more, const Place& place) { uses = join(uses, more, place); }
+  /// Notes what an expression uses; throws if it belongs to another definition, or calls this one.
+  void use(const std::shared_ptr<const Uses>& more, const Place& place);
   text::AstPtr tree(const Arg& arg);
   text::TypeAst type(const Type& type, const std::vector<Arg>* shape, const Place& place);
   void add(text::Statement statement) { blocks.back().push_back(std::move(statement)); }

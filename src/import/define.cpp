@@ -1,6 +1,8 @@
 // Statements of a definition built in C++: each becomes a statement of the syntax tree.
 #include "import/def_state.h"
 
+#include <algorithm>
+
 namespace twill {
 
 using staged::DefState;
@@ -13,6 +15,26 @@ using text::Statement;
 // ---- the state --------------------------------------------------------------------------------------------
 
 namespace staged {
+
+namespace {
+
+/// Does the definition stand among the definitions that are called, directly or by one of them?
+bool calls(const Uses& uses, const DefState* def) {
+  return std::any_of(uses.declarations.begin(), uses.declarations.end(),
+                     [&](const DeclarationPtr& declaration) {
+                       const auto* called = std::get_if<std::shared_ptr<const DefState>>(&declaration->what);
+                       return called && (called->get() == def || calls(*(*called)->uses, def));
+                     });
+}
+
+}  // namespace
+
+void DefState::use(const std::shared_ptr<const Uses>& more, const Place& place) {
+  if (more && calls(*more, this))
+    fail(Fault::User, "E0277", place, "the definition '" + *home + "' calls itself",
+         "repeat with seq or seq_while");
+  uses = join(uses, more, place);
+}
 
 AstPtr DefState::tree(const Arg& arg) {
   use(arg.uses(), arg.place());

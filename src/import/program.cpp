@@ -3,7 +3,6 @@
 #include "import/def_state.h"
 #include "program/text_module.h"
 
-#include <algorithm>
 #include <map>
 
 namespace twill {
@@ -19,13 +18,8 @@ namespace {
 /// Everything that a definition uses, in an order in which nothing is used before it is declared.
 class Gathering {
  public:
-  void definition(const DefState& def, const Place& place) {
-    if (std::find(open_.begin(), open_.end(), &def) != open_.end())
-      fail(Fault::User, "E0277", place, "the definition '" + *def.home + "' calls itself",
-           "repeat with seq or seq_while");
-    open_.push_back(&def);
+  void definition(const DefState& def) {
     all(def.uses);
-    open_.pop_back();
     text::Definition done = def.definition;
     done.statements = def.blocks.front();
     file.definitions.push_back(std::move(done));
@@ -46,7 +40,7 @@ class Gathering {
         fail(Fault::User, "E0280", declaration->place,
              "two different things are called '" + declaration->name + "'",
              "give one of the types, functions and operators another name");
-      if (!std::holds_alternative<std::shared_ptr<const DefState>>(declaration->what)) return;
+      return;
     }
     if (const auto* type = std::get_if<Type>(&declaration->what)) {
       all(declaration->uses);
@@ -59,9 +53,7 @@ class Gathering {
       all(declaration->uses);
       file.functions.push_back(*function);
     } else {
-      const DefState& def = *std::get<std::shared_ptr<const DefState>>(declaration->what);
-      if (fresh || std::find(open_.begin(), open_.end(), &def) != open_.end())
-        definition(def, declaration->place);
+      definition(*std::get<std::shared_ptr<const DefState>>(declaration->what));
     }
   }
 
@@ -76,7 +68,6 @@ class Gathering {
   }
 
   std::map<std::string, DeclarationPtr> by_name_;
-  std::vector<const DefState*> open_;
 };
 
 }  // namespace
@@ -105,7 +96,7 @@ void Def::add_result(const Arg& result) {
 
 Program Def::program() const {
   Gathering gathering;
-  gathering.definition(*state_, state_->definition.place);
+  gathering.definition(*state_);
   Module module = text::module_of(gathering.file);
   return std::move(module.programs.back());
 }
