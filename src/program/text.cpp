@@ -48,6 +48,12 @@ void sort_errors(std::vector<Diagnostic>& errors) {
   errors.erase(std::unique(errors.begin(), errors.end(), same), errors.end());
 }
 
+void throw_if_any(std::vector<Diagnostic>& errors) {
+  if (errors.empty()) return;
+  sort_errors(errors);
+  throw Error(std::move(errors));
+}
+
 void check_into(const Program& program, std::vector<Diagnostic>& errors, const CheckOptions& options = {}) {
   std::vector<Diagnostic> found = diagnose(program, options);
   errors.insert(errors.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
@@ -55,47 +61,48 @@ void check_into(const Program& program, std::vector<Diagnostic>& errors, const C
 
 }  // namespace
 
+Module text::module_of(const File& file) {
+  std::vector<Diagnostic> errors;
+  Module module;
+  text::Vocabulary vocabulary = text::vocabulary_of(file, errors);
+  for (const text::Definition& definition : file.definitions) {
+    const std::size_t before = errors.size();
+    if (vocabulary.definitions.contains(definition.name) || vocabulary.broken.contains(definition.name))
+      errors.push_back(
+          {Fault::User, "E0203", definition.place, "'" + definition.name + "' is already defined", {}});
+    Program program = text::Lowering(vocabulary, errors).definition(definition);
+    if (errors.size() == before) {
+      drop_unused_functions(program);
+      check_into(program, errors);
+    }
+    if (errors.size() == before) {
+      vocabulary.definitions.emplace(definition.name, &definition);
+      module.programs.push_back(std::move(program));
+    } else {
+      vocabulary.broken.insert(definition.name);
+    }
+  }
+  for (const text::TestDecl& declaration : file.tests) {
+    const std::size_t before = errors.size();
+    Test test = text::test_of(declaration, vocabulary, module, errors);
+    if (errors.size() == before)
+      for (auto& expectation : test.expectations)
+        if (auto* value = std::get_if<ValueExpectation>(&expectation)) {
+          drop_unused_functions(value->holds);
+          check_into(value->holds, errors, {.prove_reads = false, .unused_inputs = false});
+        }
+    module.tests.push_back(std::move(test));
+  }
+  throw_if_any(errors);
+  return module;
+}
+
 Module parse(std::string name, std::string text) {
   const auto source = std::make_shared<const SourceText>(SourceText{std::move(name), std::move(text)});
   std::vector<Diagnostic> errors;
   const text::File file = text::parse_file(source, errors);
-  Module module;
-  if (errors.empty()) {
-    text::Vocabulary vocabulary = text::vocabulary_of(file, errors);
-    for (const text::Definition& definition : file.definitions) {
-      const std::size_t before = errors.size();
-      if (vocabulary.definitions.contains(definition.name) || vocabulary.broken.contains(definition.name))
-        errors.push_back(
-            {Fault::User, "E0203", definition.place, "'" + definition.name + "' is already defined", {}});
-      Program program = text::Lowering(vocabulary, errors).definition(definition);
-      if (errors.size() == before) {
-        drop_unused_functions(program);
-        check_into(program, errors);
-      }
-      if (errors.size() == before) {
-        vocabulary.definitions.emplace(definition.name, &definition);
-        module.programs.push_back(std::move(program));
-      } else {
-        vocabulary.broken.insert(definition.name);
-      }
-    }
-    for (const text::TestDecl& declaration : file.tests) {
-      const std::size_t before = errors.size();
-      Test test = text::test_of(declaration, vocabulary, module, errors);
-      if (errors.size() == before)
-        for (auto& expectation : test.expectations)
-          if (auto* value = std::get_if<ValueExpectation>(&expectation)) {
-            drop_unused_functions(value->holds);
-            check_into(value->holds, errors, {.prove_reads = false, .unused_inputs = false});
-          }
-      module.tests.push_back(std::move(test));
-    }
-  }
-  if (!errors.empty()) {
-    sort_errors(errors);
-    throw Error(std::move(errors));
-  }
-  return module;
+  throw_if_any(errors);
+  return text::module_of(file);
 }
 
 Program parse_program(std::string name, std::string text) {

@@ -1,4 +1,5 @@
-// The syntax tree of a Twill text: what was written, before names and types mean anything.
+// The syntax tree of a Twill text: what was written, before names and types mean anything. Built by the parser
+// and by the C++ front end (import/).
 #pragma once
 
 #include "base/place.h"
