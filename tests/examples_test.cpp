@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "driver/compile.h"
+#include "driver/module_tests.h"
 #include "program/check.h"
 #include "program/interpret.h"
 #include "program/text.h"
@@ -127,6 +128,14 @@ class Examples : public testing::TestWithParam<std::string> {
 
 TEST_P(Examples, InterpretedAgreesWithNumPy) {
   compare_with_numpy([](const Program& program, std::span<const Data> inputs) { return interpret(program, inputs); });
+}
+
+/// The tests in the file, interpreted.
+TEST_P(Examples, KeepsItsPromises) {
+  const Module module = module_of(GetParam());
+  for (const TestResult& result : run_tests(module, detect_machine(), interpret))
+    for (const Diagnostic& failure : result.failures)
+      ADD_FAILURE() << "test \"" << result.name << "\": " << to_string(failure);
 }
 
 TEST_P(Examples, SurvivesPrintingAndParsing) {
