@@ -102,8 +102,7 @@ void expect_agreement(const Program& program, const Outcome& outcome, const Case
 class Examples : public testing::TestWithParam<std::string> {
  protected:
   /// Runs every case of the example with run(program, inputs).
-  template <class Run>
-  void compare_with_numpy(const Run& run) {
+  void compare_with_numpy(const Runner& run) {
     if (!missing_numpy().empty()) GTEST_SKIP() << missing_numpy();
     const Module module = module_of(GetParam());
     const WorkDirectory work{fs::path(testing::TempDir())};
@@ -124,19 +123,36 @@ class Examples : public testing::TestWithParam<std::string> {
       }
     }
   }
+
+  /// Runs the tests in the file.
+  void pass_own_tests(const Runner& run) {
+    const Module module = module_of(GetParam());
+    for (const TestResult& result : run_tests(module, detect_machine(), run))
+      for (const Diagnostic& failure : result.failures)
+        ADD_FAILURE() << "test \"" << result.name << "\": " << to_string(failure);
+  }
 };
 
-TEST_P(Examples, InterpretedAgreesWithNumPy) {
-  compare_with_numpy([](const Program& program, std::span<const Data> inputs) { return interpret(program, inputs); });
-}
+/// Compiles each program once.
+class Kernels {
+ public:
+  Outcome operator()(const Program& program, std::span<const Data> inputs) {
+    auto kernel = kernels_.find(&program);
+    if (kernel == kernels_.end()) kernel = kernels_.emplace(&program, compile(program)).first;
+    return kernel->second.run(inputs);
+  }
 
-/// The tests in the file, interpreted.
-TEST_P(Examples, KeepsItsPromises) {
-  const Module module = module_of(GetParam());
-  for (const TestResult& result : run_tests(module, detect_machine(), interpret))
-    for (const Diagnostic& failure : result.failures)
-      ADD_FAILURE() << "test \"" << result.name << "\": " << to_string(failure);
-}
+ private:
+  std::map<const Program*, Kernel> kernels_;
+};
+
+TEST_P(Examples, InterpretedAgreesWithNumPy) { compare_with_numpy(interpret); }
+
+TEST_P(Examples, CompiledAgreesWithNumPy) { compare_with_numpy(Kernels()); }
+
+TEST_P(Examples, InterpretedPassesItsTests) { pass_own_tests(interpret); }
+
+TEST_P(Examples, CompiledPassesItsTests) { pass_own_tests(Kernels()); }
 
 TEST_P(Examples, SurvivesPrintingAndParsing) {
   for (const Program& program : module_of(GetParam()).programs) {

@@ -88,12 +88,15 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
     frame.scope.names[input.name] = View{array, {}, {}, {}};
     if (input.of.empty()) continue;
     Collection& collection = collections[input.of];
-    (input.part == "offsets" ? collection.offsets
-     : input.part == "keys"  ? collection.keys
-                             : std::optional<ArrayId>()) = array;
     if (input.part == "values") collection.values = array;
-    if (input.part == "offsets") collection.rows = {pool_.apply(Prim::Sub, {shape[0], pool_.integer(1)})};
-    if (input.part == "keys") collection.rows = {shape[0]};
+    if (input.part == "offsets") {
+      collection.offsets = array;
+      collection.rows = {pool_.apply(Prim::Sub, {shape[0], pool_.integer(1)})};
+    }
+    if (input.part == "keys") {
+      collection.keys = array;
+      collection.rows = {shape[0]};
+    }
   }
   for (const auto& [name, collection] : collections) frame.scope.names[name] = collection;
 
@@ -112,11 +115,20 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
   };
 
   // Whole arrays: the same shape, and all elements equal. Reads outside give 0, so that shapes may differ.
-  const auto whole = [&](const Ast& ast) {
-    if (ast.kind != AstKind::Name) return false;
-    const Binding* binding = frame.scope.find(ast.name);
-    const auto* array = binding ? std::get_if<View>(binding) : nullptr;
-    return array && !program_[array->array].shape.empty();
+  const auto whole = [&](const Ast& ast) -> std::optional<ArrayId> {
+    const bool is_part = ast.kind == AstKind::Field && ast.args[0]->kind == AstKind::Name;
+    const Binding* binding = is_part || ast.kind == AstKind::Name
+                                 ? frame.scope.find(is_part ? ast.args[0]->name : ast.name)
+                                 : nullptr;
+    if (!binding) return std::nullopt;
+    if (const auto* collection = std::get_if<Collection>(binding); collection && is_part)
+      return ast.name == "values"    ? collection->values
+             : ast.name == "offsets" ? collection->offsets
+             : ast.name == "keys"    ? collection->keys
+                                     : std::nullopt;
+    const auto* array = std::get_if<View>(binding);
+    if (is_part || !array || program_[array->array].shape.empty()) return std::nullopt;
+    return array->array;
   };
   const bool comparison = value->kind == AstKind::Compare && value->args.size() == 2 &&
                           (value->words[0] == "==" || value->words[0] == "~");
@@ -124,7 +136,7 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
       (whole(*value->args[1]) || value->args[1]->kind == AstKind::List)) {
     const AstPtr a = value->args[0];
     AstPtr b = value->args[1];
-    const Array left = program_[std::get<View>(*frame.scope.find(a->name)).array];
+    const Array left = program_[*whole(*a)];
     const std::size_t rank = left.shape.size();
     if (b->kind == AstKind::List) {
       const std::string name = derived("expected");
@@ -146,9 +158,9 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
         ++depth;
       if (depth != rank && !value->args[1]->args.empty())
         error("E0265", place,
-              "'" + a->name + "' has " + std::to_string(rank) + " dimensions, the expected values " +
+              "'" + left.name + "' has " + std::to_string(rank) + " dimensions, the expected values " +
                   std::to_string(depth));
-    } else if (program_[std::get<View>(*frame.scope.find(b->name)).array].shape.size() != rank) {
+    } else if (program_[*whole(*b)].shape.size() != rank) {
       error("E0265", place, "the arrays do not have the same number of dimensions");
     }
     AstPtr sizes;
@@ -206,24 +218,6 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
     decide(ArrayId{array}, program_.arrays[static_cast<std::size_t>(array)].type);
   program_.results = {result};
   program_.stages = std::move(sink.stages);
-
-  // What only its extents were asked for, and these are known, is no input.
-  std::set<ArrayId> read;
-  std::set<SymbolId> sizes;
-  const auto note = [&](Expr e) {
-    visit(e, [&](Expr part) {
-      if (const auto* r = as<Read>(part)) read.insert(r->array);
-      if (const auto* size = as<SizeRef>(part)) sizes.insert(size->symbol);
-    });
-  };
-  for_each_stage(program_.stages, [&](const Stage& stage) { for_each_expr(stage, note); });
-  std::erase_if(program_.inputs, [&](const Input& input) {
-    const std::vector<Expr>& shape = program_[input.array].shape;
-    const bool gives_size = std::any_of(shape.begin(), shape.end(), [&](Expr e) {
-      return as<SizeRef>(e) && sizes.contains(as<SizeRef>(e)->symbol);
-    });
-    return !read.contains(input.array) && !gives_size;
-  });
   return std::move(program_);
 }
 
@@ -487,7 +481,10 @@ class TestBuilder {
     const auto add = [&](const std::string& name, const std::string& of, const std::string& part) {
       const Array& array = program[program.results[next++]];
       Lowering::TestInput input{name, array.type, {}, of, part};
-      for (const Expr extent : array.shape) input.shape.push_back(evaluate(extent, sizes));
+      for (const Expr extent : array.shape) {
+        const std::optional<std::int64_t> known = evaluate(extent, sizes);
+        input.shape.push_back(known ? std::optional(std::max<std::int64_t>(0, *known)) : std::nullopt);
+      }
       inputs_.push_back(std::move(input));
       call.results.push_back(name);
     };

@@ -148,6 +148,9 @@ void run_step(const std::vector<std::string>& command, const fs::path& directory
        kept.empty() ? "" : fmt::format("the C source is kept in '{}'", kept));
 }
 
+/// -Bsymbolic: a program may be called like a function of libc (link, read) and must still reach itself.
+const std::vector<std::string> shared_flags = {"-fPIC", "-shared", "-Wl,-Bsymbolic"};
+
 /// Compiles `source` in a directory to `kernel.so` there.
 fs::path compile_shared(const Compiler& compiler, const std::string& source, const fs::path& directory,
                         const CompileOptions& options) {
@@ -156,7 +159,8 @@ fs::path compile_shared(const Compiler& compiler, const std::string& source, con
   write_file(input, source);
   std::vector<std::string> command = compiler.command;
   command.insert(command.end(), options.flags.begin(), options.flags.end());
-  command.insert(command.end(), {"-fPIC", "-shared", "-o", output.string(), input.string()});
+  command.insert(command.end(), shared_flags.begin(), shared_flags.end());
+  command.insert(command.end(), {"-o", output.string(), input.string()});
   command.insert(command.end(), options.libraries.begin(), options.libraries.end());
   run_step(command, directory, source, options);
   return output;
@@ -209,6 +213,7 @@ Library compile_and_load(const std::string& c_source, const CompileOptions& opti
   const Cpu cpu = identify_cpu();
   const std::string key =
       hash_of({c_source, compiler.identity, fmt::format("{}", fmt::join(options.flags, "\n")),
+               fmt::format("{}", fmt::join(shared_flags, "\n")),
                fmt::format("{}", fmt::join(options.libraries, "\n")), cpu.model, cpu.features});
   const KernelCache cache(options.cache / "kernels", options.cache_bytes);
 
