@@ -42,7 +42,8 @@ std::string missing_numpy() {
   static const std::string missing = [] {
     constexpr const char* remedy = "the reference needs NumPy: apt-get install python3-numpy";
     if (!find_program("/usr/bin/python3")) return std::string(remedy);
-    return run_program({"/usr/bin/python3", "-c", "import numpy"}).status == 0 ? std::string() : std::string(remedy);
+    return run_program({"/usr/bin/python3", "-c", "import numpy"}).status == 0 ? std::string()
+                                                                               : std::string(remedy);
   }();
   return missing;
 }
@@ -168,7 +169,9 @@ TEST_P(Examples, IsIntroduced) {
   EXPECT_THAT(read_file(folder / "README.md"), testing::HasSubstr("](" + GetParam() + ") |"));
 }
 
-std::string stem(const testing::TestParamInfo<std::string>& info) { return fs::path(info.param).stem().string(); }
+std::string stem(const testing::TestParamInfo<std::string>& info) {
+  return fs::path(info.param).stem().string();
+}
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, Examples, testing::ValuesIn(example_files()), stem);
 

@@ -66,10 +66,13 @@ class TestRun {
     }
     Outcome outcome = run_(*program, inputs);
     ensure(outcome.results.size() >= call.results.size(), "run_test: a result for every name");
-    for (std::size_t i = 0; i < call.results.size(); ++i) names_[call.results[i]] = std::move(outcome.results[i]);
+    for (std::size_t i = 0; i < call.results.size(); ++i)
+      names_[call.results[i]] = std::move(outcome.results[i]);
   }
 
-  static Data data_of(const RandomData& random) { return random_data(random.type, random.shape, random.seed); }
+  static Data data_of(const RandomData& random) {
+    return random_data(random.type, random.shape, random.seed);
+  }
   static Data data_of(const Data& data) { return data; }
 
   /// A call failed. The last one may have been expected to.
@@ -105,7 +108,8 @@ class TestRun {
   /// " at [1, 3]" for the element at a flat position; nothing for a scalar.
   static std::string point_text(const Data& data, std::int64_t position) {
     std::vector<std::int64_t> point(data.shape().size());
-    for (std::size_t d = point.size(); d-- > 0; position /= data.shape()[d]) point[d] = position % data.shape()[d];
+    for (std::size_t d = point.size(); d-- > 0; position /= data.shape()[d])
+      point[d] = position % data.shape()[d];
     return point.empty() ? "" : fmt::format(" at [{}]", fmt::join(point, ", "));
   }
 

@@ -29,8 +29,9 @@ struct TestResult {
   bool passed() const { return failures.empty(); }
 };
 
-/// Runs one test of the module. Structure is that of all definitions that the test calls together, each counted
-/// once. An expectation that does not hold is an E0530; a call that fails unexpectedly gives its own error.
+/// Runs one test of the module. Structure is that of all definitions that the test calls together, each
+/// counted once. An expectation that does not hold is an E0530; a call that fails unexpectedly gives its own
+/// error.
 TestResult run_test(const Module& module, const Test& test, const Machine& machine, const Runner& run);
 
 /// All of them, in order.
