@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 """Independent references for the examples, in NumPy.
 
 Every definition in examples/*.twill has a function here that computes the same thing from the mathematical definition,

@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 """Paints landscape.png, the picture that the demo sharpens: a lake between mountains, slightly out of focus.
 
     landscape.py [FILE.png]
