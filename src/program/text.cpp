@@ -70,14 +70,14 @@ Module text::module_of(const File& file) {
     if (vocabulary.definitions.contains(definition.name) || vocabulary.broken.contains(definition.name))
       errors.push_back(
           {Fault::User, "E0203", definition.place, "'" + definition.name + "' is already defined", {}});
-    Program program = text::Lowering(vocabulary, errors).definition(definition);
-    if (errors.size() == before) {
-      drop_unused_functions(program);
-      check_into(program, errors);
+    std::optional<Program> program = text::Lowering(vocabulary, errors).definition(definition);
+    if (program && errors.size() == before) {
+      drop_unused_functions(*program);
+      check_into(*program, errors);
     }
-    if (errors.size() == before) {
+    if (program && errors.size() == before) {
       vocabulary.definitions.emplace(definition.name, &definition);
-      module.programs.push_back(std::move(program));
+      module.programs.push_back(std::move(*program));
     } else {
       vocabulary.broken.insert(definition.name);
     }

@@ -110,7 +110,7 @@ void Lowering::count_stage(const Place& place) {
 
 // ---- definitions --------------------------------------------------------------------------------------
 
-Program Lowering::definition(const Definition& d) {
+std::optional<Program> Lowering::definition(const Definition& d) {
   program_.name = d.name;
   program_.strict = d.strict;
   program_.place = d.place;
@@ -156,11 +156,17 @@ Program Lowering::definition(const Definition& d) {
     } catch (const Error& e) {
       errors_.insert(errors_.end(), e.diagnostics().begin(), e.diagnostics().end());
       frame.scope.names[input.name] = Poisoned{};
+      failed_ = true;
     } catch (const Silent&) {
       frame.scope.names[input.name] = Poisoned{};
+      failed_ = true;
     }
   }
-  statements(d.statements, frame);
+  try {
+    statements(d.statements, frame);
+  } catch (const Silent&) {
+    failed_ = true;
+  }
   for (const auto& [array, elements] : std::map(open_))
     decide(ArrayId{array}, program_.arrays[static_cast<std::size_t>(array)].type);
   program_.stages = std::move(sink.stages);
@@ -168,7 +174,11 @@ Program Lowering::definition(const Definition& d) {
     for (const auto& [array, place] : results(d, frame.scope)) program_.results.push_back(array);
   } catch (const Error& e) {
     errors_.insert(errors_.end(), e.diagnostics().begin(), e.diagnostics().end());
-  } catch (const Silent&) {}
+    failed_ = true;
+  } catch (const Silent&) {
+    failed_ = true;
+  }
+  if (failed_) return std::nullopt;
   return std::move(program_);
 }
 

@@ -120,8 +120,8 @@ class Lowering {
  public:
   Lowering(const Vocabulary& vocabulary, std::vector<Diagnostic>& errors);
 
-  /// The program of a definition; `errors` tells whether it is complete.
-  Program definition(const Definition& definition);
+  /// The program of a definition; nothing if it has errors, of its own or of what it calls.
+  std::optional<Program> definition(const Definition& definition);
 
   /// A function or operator of the user, and the identity of an operator.
   Function function(const FunctionDecl& declaration);
@@ -285,6 +285,7 @@ class Lowering {
   std::map<std::string, std::optional<TypeAst>> results_;  // of the definition being lowered
   int next_level_ = 1;
   int stage_count_ = 0;
+  bool failed_ = false;  // some statement could not be lowered
 };
 
 /// A list of statements being lowered, and what its names become.

@@ -115,8 +115,7 @@ void Lowering::for_each_walk(const std::string& index, const Ast& ast, Context& 
             found({array->array, array->prefix.size() + dimension,
                    extent(*array, static_cast<int>(dimension)), shift});
           }
-        } catch (const Error&) {  // what is wrong with it is said when it is lowered
-        } catch (const Silent&) {}
+        } catch (const Error&) {}  // what is wrong with it is said when it is lowered
     }
     for_each_walk(index, arg, context, found);
   }

@@ -28,6 +28,7 @@ void defined_names(const std::vector<Statement>& list, std::vector<std::string>&
 void Lowering::statements(const std::vector<Statement>& list, Frame& frame) {
   for (const Statement& s : list) {
     const auto poison = [&] {
+      failed_ = true;
       std::vector<std::string> names;
       defined_names({s}, names);
       for (const std::string& name : names) {

@@ -34,8 +34,7 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
   constexpr std::size_t longest = 64;
   if (name.size() > longest) return {};
   const std::string* best = nullptr;
-  std::size_t best_distance = name.size() <= 2 ? 1 : 2 + name.size() / 6;
-  if (name.size() <= 2) best_distance = 1;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3);
   for (const std::string& candidate : candidates) {
     if (candidate == name || candidate.size() > longest) continue;
     const std::size_t d = distance(name, candidate);

@@ -87,6 +87,14 @@ void Parser::error(std::string code, const Place& place, std::string message, st
   throw Abandon{};
 }
 
+/// The brace that closes a block. Of several that are never closed, the innermost is reported.
+void Parser::close(const Token& open) {
+  if (accept("}")) return;
+  const auto unclosed = [](const Diagnostic& d) { return d.code == "E0113"; };
+  if (peek().kind == TokenKind::End && std::any_of(errors_.begin(), errors_.end(), unclosed)) throw Abandon{};
+  error("E0113", open.place, "this '{' is never closed");
+}
+
 void Parser::expected(const std::string& what, std::string help) {
   error("E0110", peek().place, "expected " + what + ", found " + found(), std::move(help));
 }
@@ -119,6 +127,7 @@ void Parser::skip_to_declaration() {
 
 File Parser::file() {
   File file;
+  if (!errors_.empty()) return file;  // what is no token would only cause more errors
   while (peek().kind != TokenKind::End && errors_.size() <= 100) {
     if (accept(";")) continue;
     const std::size_t start = at_;
@@ -326,8 +335,7 @@ TestDecl Parser::test() {
     if (accept(";")) continue;
     guarded_statement([&] { test_statement(t.statements); });
   }
-  if (!at("}")) error("E0113", open.place, "this '{' is never closed");
-  take();
+  close(open);
   return t;
 }
 

@@ -47,8 +47,7 @@ std::vector<Statement> Parser::statements() {
     if (accept(";")) continue;
     guarded_statement([&] { list.push_back(statement()); });
   }
-  if (!at("}")) error("E0113", start.place, "this '{' is never closed");
-  take();
+  close(start);
   return list;
 }
 
@@ -302,8 +301,7 @@ BlockAst Parser::block() {
       b.carries.push_back(std::move(carry));
     });
   }
-  if (!at("}")) error("E0113", start.place, "this '{' is never closed");
-  take();
+  close(start);
   return b;
 }
 
@@ -354,8 +352,7 @@ Statement Parser::stage() {
       }
     });
   }
-  if (!at("}")) error("E0113", open.place, "this '{' is never closed");
-  take();
+  close(open);
   s.stage = std::make_shared<const StageAst>(std::move(stage));
   return s;
 }

@@ -87,6 +87,7 @@ class Parser {
   const Token& expect_name(const char* what);
   std::string found() const;
   [[noreturn]] void error(std::string code, const Place& place, std::string message, std::string help = {});
+  void close(const Token& open);
   [[noreturn]] void expected(const std::string& what, std::string help = {});
   Place from(const Place& start) const;
   AstPtr finish(Ast node, const Place& start);
