@@ -9,7 +9,7 @@
 
 namespace twill::text {
 
-constexpr int max_stages = 20000;
+constexpr int max_stages = 4000;
 
 const Binding* Scope::find(std::string_view name) const {
   for (const Scope* scope = this; scope; scope = scope->parent)

@@ -184,9 +184,19 @@ Dim Lowering::declare_index(const std::string& name, const Place& place, const I
   dim.id = program_.add_dim(name);
   context.scope->names[name] = IndexBinding{dim.id};
   if (!dim.hi) dim.hi = walked_extent(name, walked, context);
-  if (!dim.hi)
+  if (!dim.hi) {
+    // An array that does not exist tells nothing: then that is the mistake.
+    const std::function<void(const Ast&)> look = [&](const Ast& ast) {
+      const Ast* base = ast.kind == AstKind::Subscript ? ast.args[0].get() : nullptr;
+      if (base && base->kind == AstKind::Name && !context.scope->find(base->name) &&
+          !reserved_.contains(base->name))
+        unknown_name(*base, context);
+      for (const AstPtr& arg : ast.args) look(*arg);
+    };
+    for (const AstPtr& ast : walked) look(*ast);
     error("E0233", place, "nothing tells how far '" + name + "' runs",
           "no array has '" + name + "' alone as a subscript; write " + name + " < N");
+  }
   return dim;
 }
 

@@ -39,7 +39,10 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
     if (candidate == name || candidate.size() > longest) continue;
     const std::size_t d = distance(name, candidate);
     const bool near = d == 0 || (d <= best_distance && d < std::max(name.size(), candidate.size()));
-    if (near && (!best || d < best_distance)) {
+    const auto shared = [&](const std::string& other) {
+      return std::mismatch(name.begin(), name.end(), other.begin(), other.end()).first - name.begin();
+    };
+    if (near && (!best || d < best_distance || (d == best_distance && shared(candidate) > shared(*best)))) {
       best = &candidate;
       best_distance = d;
     }
