@@ -285,7 +285,8 @@ class Lowering {
   std::map<std::string, std::optional<TypeAst>> results_;  // of the definition being lowered
   int next_level_ = 1;
   int stage_count_ = 0;
-  bool failed_ = false;  // some statement could not be lowered
+  std::set<ArrayId> own_;  // arrays of the recurrence being lowered
+  bool failed_ = false;    // some statement could not be lowered
 };
 
 /// A list of statements being lowered, and what its names become.

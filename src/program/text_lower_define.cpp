@@ -320,6 +320,7 @@ void Lowering::formula_stage(const Statement& s, Frame& frame, std::vector<Piece
     }
     piece.array = add_array(names[i], *piece.type, shape_of(piece, stage.dims, context), piece.target->place,
                             point.level);
+    own_.insert(piece.array);
     scope.names[piece.target->name] = View{piece.array, {}, {}, {}};
     if (names[i] != piece.target->name) scope.names[names[i]] = View{piece.array, {}, {}, {}};
   }

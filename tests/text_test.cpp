@@ -1,0 +1,159 @@
+// The text language: what statements mean in the program model, and that general programs round-trip.
+#include "program/text.h"
+#include "program/interpret.h"
+
+#include <gtest/gtest.h>
+
+namespace twill {
+namespace {
+
+Program program_of(const std::string& text) { return parse_program("t.twill", text); }
+
+void round_trips(const Program& program) {
+  const std::string text = print(program);
+  SCOPED_TRACE(text);
+  EXPECT_TRUE(same(program, program_of(text)));
+}
+
+std::string printed(const std::string& text) {
+  const Program program = program_of(text);
+  round_trips(program);
+  return print(program);
+}
+
+Data floats(std::vector<double> values) {
+  std::vector<Number> numbers;
+  for (const double v : values) numbers.push_back(Number::of_double(Scalar::F64, v));
+  return Data::of(Scalar::F64, {static_cast<std::int64_t>(values.size())}, numbers);
+}
+
+std::vector<double> run(const std::string& text, std::vector<Data> inputs) {
+  const Outcome outcome = interpret(program_of(text), inputs);
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < outcome.results[0].count(); ++i)
+    values.push_back(outcome.results[0].get(i).as_double());
+  return values;
+}
+
+TEST(Text, FoldsAreLiftedOverTheIndicesTheyUse) {
+  EXPECT_EQ(printed("def f(x: f64[N, M]) -> y { y[i, j] = x[i, j] / sum(k) x[i, k] }"),
+            "def f(x: f64[N, M]) -> y {\n"
+            "  y_sum[i] = sum(k) x[i, k]\n"
+            "  y[i, j] = x[i, j] / y_sum[i]\n"
+            "}\n");
+}
+
+TEST(Text, GuardedFoldsStayAtTheirPoint) {
+  const Program p = program_of(
+      "def f(ptr: i32[R + 1], v: i64[Z]) -> m {\n"
+      "  m[r] = if ptr[r] < ptr[r + 1] then sum(p in ptr[r] .. ptr[r + 1]) 10 / v[p] else 0\n}");
+  ASSERT_EQ(p.stages.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<Nested>(p.stages[0].body));
+  round_trips(p);
+}
+
+TEST(Text, RecurrencesFoldTheirOwnPast) {
+  const std::string text =
+      "def f(a: f64[N]) -> x { x[i] = seq(i) sum(k <= i) (if k < i then x[k] else a[i]) }";
+  round_trips(program_of(text));
+  EXPECT_EQ(run(text, {floats({1, 1, 1, 1})}), (std::vector<double>{1, 2, 4, 8}));
+}
+
+TEST(Text, WhereBoundsBecomeRanges) {
+  EXPECT_EQ(printed("def f(x: f64[N]) -> s { s = sum(i) x[i] where 2 <= i, i < N - 1, x[i] > 0 }"),
+            "def f(x: f64[N]) -> s {\n"
+            "  s = sum(i in 2 .. N - 1) x[i] where x[i] > 0.0\n"
+            "}\n");
+}
+
+TEST(Text, ConstantsTakeTheTypeTheyMeet) {
+  EXPECT_EQ(printed("def f(x: f32[N]) -> y { w = [1, 2]; y[i] = sum(k < 2) (2 * w[k] + 1) * x[i] }"),
+            "def f(x: f32[N]) -> y {\n"
+            "  const w: f32[2] = [1.0, 2.0]\n"
+            "  y[i] = sum(k) (2.0 * w[k] + 1.0) * x[i]\n"
+            "}\n");
+}
+
+TEST(Text, LoopsCarryStates) {
+  EXPECT_EQ(
+      run("def f(x: f64[N]) -> y { y = seq t < 3 from x { y[i] = y[i] * 2 where 0 < i } }", {floats({1, 1})}),
+      (std::vector<double>{1, 8}));
+  EXPECT_EQ(run("def f(b: f64) -> r { r = seq while r * r < b from 0.0 { r = r + 1 } }",
+                {Data::scalar(Number::of_double(Scalar::F64, 10))}),
+            (std::vector<double>{4}));
+}
+
+TEST(Text, CollectionsGroupsAndRows) {
+  EXPECT_EQ(run("def f(x: f64[N]) -> y { y = [ 2 * v | v in x, v > 1 ] }", {floats({1, 2, 3})}),
+            (std::vector<double>{4, 6}));
+  EXPECT_EQ(run("def f(x: f64[N]) -> m { g = group [ (i64(v) % 2, v) | v in x ]; m[b] = sum(j) g[b][j] }",
+                {floats({1, 2, 3, 4})}),
+            (std::vector<double>{4, 6}));
+  EXPECT_EQ(run("def f(x: f64[N]) -> s { c = [ [ v | j < i + 1 ] | i < 3, v in x ]; s[r] = sum [ e | e in "
+                "c[r, 0] ] where r < 3 }",
+                {floats({5})}),
+            (std::vector<double>{5, 10, 15}));
+}
+
+TEST(Text, OperatorsWithPropertiesOfTheirOwnRoundTrip) {
+  EXPECT_EQ(printed("fn pick(a: f64, b: f64) -> f64 = if a > b then a else b\n"
+                    "op most = pick associative commutative { identity -inf }\n"
+                    "op plus(f64) = + associative { identity 1.0 }\n"
+                    "def f(x: f64[N]) -> (m, s) { m = fold(most, i) x[i]; s = fold(plus, i) pick(x[i], 0) }"),
+            "op pick(a: f64, b: f64) -> f64 associative commutative {\n"
+            "  identity -inf\n"
+            "  if a > b then a else b\n"
+            "}\n"
+            "op combine(f64) = + associative { identity 1.0 }\n"
+            "\n"
+            "def f(x: f64[N]) -> (m, s) {\n"
+            "  m = fold(pick, i) x[i]\n"
+            "  s = fold(combine, i) pick(x[i], 0.0)\n"
+            "}\n");
+}
+
+TEST(Text, LiteralsOfEveryTypeRoundTrip) {
+  round_trips(program_of(
+      "def f() -> (a, b, c, d, e, g, h) { a: i64 = -9223372036854775808; b: u64 = 18446744073709551615u64\n"
+      "c: f32 = 0.1; d: f64 = -inf; e: f32 = nan; g: bool = true; h: u8 = 255 }"));
+}
+
+TEST(Text, TestsBecomeStepsAndExpectations) {
+  const Module m = parse(
+      "t.twill",
+      "def f(x: f32[N]) -> y { y[i] = 2 * x[i] }\n"
+      "test \"doubles\" { x = [1, 2]; y = f(x); expect y ~ [2, 4]; expect y[i] == x[i] + x[i], passes <= 1\n"
+      "  expect error \"never\" }");
+  ASSERT_EQ(m.tests.size(), 1U);
+  const twill::Test& t = m.tests[0];
+  ASSERT_EQ(t.steps.size(), 2U);
+  const auto& x = std::get<Data>(std::get<TestBinding>(t.steps[0]).value);
+  EXPECT_TRUE(x.type().is(Scalar::F32));
+  ASSERT_EQ(t.expectations.size(), 4U);
+  const auto& whole = std::get<ValueExpectation>(t.expectations[0]);
+  EXPECT_EQ(whole.text, "y ~ [2, 4]");
+  Data y(Scalar::F32, {2});
+  y.set(0, Number::of_double(Scalar::F32, 2));
+  y.set(1, Number::of_double(Scalar::F32, 4));
+  EXPECT_EQ(interpret(whole.holds, std::vector<Data>{y}).results[0].get(0).as_int(), 1);
+  y.set(1, Number::of_double(Scalar::F32, 5));
+  EXPECT_EQ(interpret(whole.holds, std::vector<Data>{y}).results[0].get(0).as_int(), 0);
+  EXPECT_EQ(std::get<StructureExpectation>(t.expectations[2]).quantity, "passes");
+  EXPECT_EQ(std::get<StructureExpectation>(t.expectations[2]).compare, Prim::Le);
+  EXPECT_EQ(std::get<ErrorExpectation>(t.expectations[3]).text, "never");
+}
+
+TEST(Text, SharedExpressionsPrintInReasonableSize) {
+  std::string text = "fn f(x: f64) -> f64 {\n  a0 = x + 1\n";
+  for (int i = 1; i <= 40; ++i) {
+    const std::string before = "a" + std::to_string(i - 1);
+    text += "  a" + std::to_string(i) + " = " + before + " * " + before + "\n";
+  }
+  text += "  a40\n}\ndef g(v: f64[N]) -> y { y[i] = f(v[i]) }\n";
+  const Program p = program_of(text);
+  EXPECT_LT(print(p).size(), 4000U);
+  round_trips(p);
+}
+
+}  // namespace
+}  // namespace twill
