@@ -1,0 +1,70 @@
+#include "bench/arrays.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace twill::bench {
+
+namespace {
+
+/// The i-th number of the splitmix64 generator.
+std::uint64_t random_bits(std::uint64_t seed, std::int64_t i) {
+  std::uint64_t z = (seed << 40) + static_cast<std::uint64_t>(i + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+/// max_error for arrays of f32.
+double float_error(std::span<const float> a, std::span<const float> reference) {
+  double worst = 0;
+  bool incomparable = false;
+  const auto count = static_cast<std::int64_t>(a.size());
+#pragma omp parallel for reduction(max : worst) reduction(|| : incomparable)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double x = a[static_cast<std::size_t>(i)], y = reference[static_cast<std::size_t>(i)];
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    if (!std::isfinite(x) || !std::isfinite(y)) incomparable = true;
+    else worst = std::max(worst, std::abs(x - y) / std::max(1.0, std::abs(y)));
+  }
+  return incomparable ? std::numeric_limits<double>::infinity() : worst;
+}
+
+}  // namespace
+
+Data uniform(std::vector<std::int64_t> shape, std::uint64_t seed) {
+  Data data(Scalar::F32, std::move(shape));
+  float* to = data.as<float>().data();
+  const std::int64_t count = data.count();
+#pragma omp parallel for
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(random_bits(seed, i) >> 40) * 0x1p-24f;
+  return data;
+}
+
+Data random_bytes(std::vector<std::int64_t> shape, std::uint64_t seed) {
+  Data data(Scalar::U8, std::move(shape));
+  std::uint8_t* to = data.as<std::uint8_t>().data();
+  const std::int64_t count = data.count();
+#pragma omp parallel for
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<std::uint8_t>(random_bits(seed, i) >> 56);
+  return data;
+}
+
+void poison(std::vector<Data>& results) {
+  for (Data& data : results)
+    if (data.bytes()) std::memset(data.bytes(), 0xff, data.byte_count());
+}
+
+double worst_error(const std::vector<Data>& results, const std::vector<Data>& reference) {
+  double worst = results.size() == reference.size() ? 0 : std::numeric_limits<double>::infinity();
+  for (std::size_t r = 0; r < std::min(results.size(), reference.size()); ++r) {
+    const Data &a = results[r], &b = reference[r];
+    const bool floats = a.type() == Type(Scalar::F32) && a.type() == b.type() && a.shape() == b.shape();
+    worst = std::max(worst, floats ? float_error(a.as<float>(), b.as<float>()) : max_error(a, b));
+  }
+  return worst;
+}
+
+}  // namespace twill::bench

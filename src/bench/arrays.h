@@ -1,0 +1,23 @@
+// Large arrays: filled, poisoned and compared by all cores.
+#pragma once
+
+#include "program/data.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace twill::bench {
+
+/// Pseudo-random floats in [0, 1), the same for the same seed.
+Data uniform(std::vector<std::int64_t> shape, std::uint64_t seed);
+
+/// Pseudo-random bytes.
+Data random_bytes(std::vector<std::int64_t> shape, std::uint64_t seed);
+
+/// Makes every element something that no case computes: NaN, or an integer of ones.
+void poison(std::vector<Data>& results);
+
+/// The largest max_error of any result.
+double worst_error(const std::vector<Data>& results, const std::vector<Data>& reference);
+
+}  // namespace twill::bench

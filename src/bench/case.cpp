@@ -1,0 +1,124 @@
+#include "bench/case.h"
+
+#include "base/error.h"
+#include "bench/arrays.h"
+#include "bench/examples.h"
+#include "driver/compile.h"
+#include "program/text.h"
+
+#include <chrono>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace twill::bench {
+
+namespace {
+
+
+/// Arrays of the same types and shapes.
+std::vector<Data> like(const std::vector<Data>& arrays) {
+  std::vector<Data> result;
+  for (const Data& a : arrays) result.emplace_back(a.type(), a.shape());
+  return result;
+}
+
+/// Ours or a peer, with the place of its results and what was found out about them.
+struct Runner {
+  std::string name;
+  std::function<void()> run;
+  std::vector<Data>* results;
+  bool own_threads = false;
+  double error = 0;
+};
+
+/// Runs once into poisoned memory and remembers the worst error seen so far.
+void verify(Runner& runner, const std::vector<Data>& reference) {
+  poison(*runner.results);
+  runner.run();
+  const double error = worst_error(*runner.results, reference);
+  runner.error = std::max(runner.error, error);
+}
+
+std::vector<Data> compute_reference(const Case& job, const std::vector<Data>& results, bool small) {
+  if (!job.reference || small) return interpret(*job.program, job.inputs).results;
+  std::vector<Data> reference = like(results);
+  poison(reference);
+  job.reference(job.inputs, reference);
+  return reference;
+}
+
+}  // namespace
+
+double rounding_tolerance(Scalar type, double terms) {
+  const double unit = type == Scalar::F64 ? 0x1p-53 : type == Scalar::F32 ? 0x1p-24 : 0;
+  return 4 * unit * std::max(2.0, std::sqrt(terms));
+}
+
+std::shared_ptr<const Program> example(const std::string& file, const std::string& definition) {
+  const Module module = parse(file + ".twill", std::string(example_text(file)));
+  const Program* program = module.find(definition);
+  ensure(program != nullptr, "an example has the definition that a benchmark asks for");
+  return std::make_shared<const Program>(*program);
+}
+
+std::shared_ptr<const Program> program_from(const std::string& name, const std::string& text) {
+  return std::make_shared<const Program>(parse_program(name, text));
+}
+
+Entry entry(std::string name, std::function<Case(Session&)> make) {
+  return {name, [name, make = std::move(make)](Session& session) {
+            Case job = make(session);
+            job.name = name;
+            return measure_case(session, std::move(job));
+          }};
+}
+
+Row measure_case(Session& session, Case job) {
+  const BenchOptions& options = session.options();
+  Row row;
+  row.name = job.name;
+  row.size = job.size;
+  row.threads = session.threads();
+  row.tolerance = job.tolerance;
+  row.held_to_floor = job.held_to_floor;
+  row.floor_ms = session.machine().floor_ms(job.work.operations, job.work.bytes_read, job.work.bytes_written,
+                                            job.work.element_bytes);
+  const bool interpreted = !job.reference || options.small;
+  row.reference = interpreted ? "interpreter" : job.reference_name;
+
+  Options compiling;
+  compiling.compiler = options.compiler;
+  const auto start = std::chrono::steady_clock::now();
+  const Compilation compilation = compile(job.program, session.machine(), compiling);
+  row.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+
+  Invocation invocation = compilation.kernel->prepare(job.inputs);
+  invocation.run();  // so that results whose size is born have memory
+  std::vector<Data> theirs = like(invocation.results());
+  std::vector<Runner> runners;
+  runners.push_back({"ours", [&] { invocation.run(); }, &invocation.results()});
+  for (Peer& peer : job.peers) {
+    if (peer.run)
+      runners.push_back({peer.name, [&] { peer.run(job.inputs, theirs); }, &theirs, peer.own_threads});
+    else
+      row.notes.push_back(peer.name + ": " + peer.missing);
+  }
+
+  const std::vector<Data> reference = compute_reference(job, invocation.results(), options.small);
+  for (Runner& runner : runners) verify(runner, reference);
+  std::vector<Contender> contenders;
+  for (const Runner& runner : runners) contenders.push_back({runner.name, runner.run, runner.own_threads});
+  const std::vector<Timing> timings = contest(contenders, options.small ? 0 : options.seconds);
+  for (Runner& runner : runners) verify(runner, reference);
+
+  row.ours = timings[0];
+  row.max_error = runners[0].error;
+  row.verified = row.max_error <= row.tolerance;
+  for (std::size_t i = 1; i < runners.size(); ++i) {
+    if (runners[i].error <= row.tolerance) row.peers[runners[i].name] = timings[i];
+    else row.notes.push_back(fmt::format("{}: its result is wrong by {:.2g}", runners[i].name, runners[i].error));
+  }
+  return row;
+}
+
+}  // namespace twill::bench

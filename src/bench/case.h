@@ -1,0 +1,83 @@
+// A case of a benchmark: a program on given inputs, the peers that compute the same, and how the result is verified.
+#pragma once
+
+#include "bench/report.h"
+#include "bench/session.h"
+#include "program/data.h"
+#include "program/program.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace twill::bench {
+
+/// Reads inputs and writes results, which have the types and shapes of the program's results.
+using Action = std::function<void(std::span<const Data> inputs, std::vector<Data>& results)>;
+
+/// Somebody else's code for the same job.
+struct Peer {
+  std::string name;     // as in the design: openblas, onednn, gcc, hand, unfused
+  Action run;           // null: not available
+  std::string missing;  // why not, and what to install
+  bool own_threads = false;  // see Contender
+};
+
+/// What has to be done at least. Operations: every scalar operation one, a fused multiply-add two, a mathematical
+/// function one. Bytes: every input element that is needed once, every element of a result once.
+struct Work {
+  double operations = 0;
+  double bytes_read = 0;
+  double bytes_written = 0;
+  int element_bytes = 4;  // selects the arithmetic rate
+};
+
+struct Case {
+  std::string name;
+  std::string size;
+  std::shared_ptr<const Program> program;
+  std::vector<Data> inputs;
+  Work work;
+  bool held_to_floor = false;  // an elementwise, stencil or reduction stage on arrays that no cache holds
+  std::vector<Peer> peers;
+  Action reference;            // null: the interpreter, which takes its time
+  std::string reference_name;
+  double tolerance = 0;        // of max_error; see rounding_tolerance
+};
+
+/// A case and the way to it. Inputs are made when the case is due and go when it is done.
+struct Entry {
+  std::string name;
+  std::function<Row(Session&)> run;
+};
+
+struct Suite {
+  std::string name;
+  std::string description;
+  std::vector<Entry> (*entries)();
+};
+
+/// All suites, in order. A new one is a line in this table (suites.cpp).
+std::span<const Suite> suites();
+
+std::vector<Entry> linalg_entries();
+std::vector<Entry> stencil_entries();
+std::vector<Entry> compile_entries();
+
+/// Compiles the program, verifies ours and the peers, and times them in turns.
+Row measure_case(Session& session, Case job);
+
+/// The entry of an ordinary case: `make` builds it, measure_case measures it.
+Entry entry(std::string name, std::function<Case(Session&)> make);
+
+/// What a sum of `terms` numbers may be off, relatively, when it is added up in any order: rounding errors are as often
+/// up as down, so they grow with the square root. With one term: a few operations in a row.
+double rounding_tolerance(Scalar type, double terms);
+
+/// A program from `examples/`, which the binary contains: the definition of this name in the file of this name.
+std::shared_ptr<const Program> example(const std::string& file, const std::string& definition);
+
+/// A program from text.
+std::shared_ptr<const Program> program_from(const std::string& name, const std::string& text);
+
+}  // namespace twill::bench

@@ -1,0 +1,150 @@
+// How long one waits: for the first compilation of a program, for the same from the cache, and for the whole command.
+#include "base/error.h"
+#include "base/files.h"
+#include "bench/arrays.h"
+#include "bench/case.h"
+#include "driver/compile.h"
+#include "program/text.h"
+#include "run/npy.h"
+#include "run/process.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace twill::bench {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr double first_limit_ms = 1500, cached_limit_ms = 20;
+constexpr int first_samples = 5, cached_samples = 50, spawned_samples = 50;
+
+/// Corners in a colour picture: ten stages, stencils and formulas.
+constexpr const char* ten_stages = R"(def corners(img: f32[3, H, W]) -> strength {
+  grey[y, x] = 0.299 * img[0, y, x] + 0.587 * img[1, y, x] + 0.114 * img[2, y, x]
+  d = [-1.0, 0.0, 1.0]
+  s = [0.25, 0.5, 0.25]
+  gx[y, x]  = sum(j < 3, k < 3) s[j] * d[k] * grey[clamp(y + j - 1), clamp(x + k - 1)]
+  gy[y, x]  = sum(j < 3, k < 3) d[j] * s[k] * grey[clamp(y + j - 1), clamp(x + k - 1)]
+  gxx[y, x] = gx[y, x] * gx[y, x]
+  gxy[y, x] = gx[y, x] * gy[y, x]
+  gyy[y, x] = gy[y, x] * gy[y, x]
+  sxx[y, x] = sum(j < 3, k < 3) gxx[clamp(y + j - 1), clamp(x + k - 1)]
+  sxy[y, x] = sum(j < 3, k < 3) gxy[clamp(y + j - 1), clamp(x + k - 1)]
+  syy[y, x] = sum(j < 3, k < 3) gyy[clamp(y + j - 1), clamp(x + k - 1)]
+  strength[y, x] = sxx[y, x] * syy[y, x] - sxy[y, x] * sxy[y, x] - 0.04 * (sxx[y, x] + syy[y, x]) * (sxx[y, x] + syy[y, x])
+}
+)";
+
+const std::vector<std::int64_t> picture_shape = {3, 64, 64};
+
+double since_ms(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+
+Row new_row(const Session& session, std::string name) {
+  Row row;
+  row.name = std::move(name);
+  row.size = "10 stages";
+  row.threads = session.threads();
+  row.tolerance = rounding_tolerance(Scalar::F32, 100);
+  row.reference = "interpreter";
+  return row;
+}
+
+void judge(Row& row, const std::vector<Data>& results, const std::vector<Data>& inputs) {
+  row.max_error = worst_error(results, interpret(parse_program("corners", ten_stages), inputs).results);
+  row.verified = row.max_error <= row.tolerance;
+}
+
+std::vector<Data> picture() {
+  std::vector<Data> inputs;
+  inputs.push_back(uniform(picture_shape, 1));
+  return inputs;
+}
+
+/// From text to a loaded kernel, with this directory as the cache.
+Kernel from_text(const Session& session, const fs::path& cache) {
+  Options options;
+  options.compiler = session.options().compiler;
+  options.compiler.cache = cache;
+  return *compile(program_from("corners", ten_stages), session.machine(), options).kernel;
+}
+
+Row first_compile(Session& session) {
+  Row row = new_row(session, "first compile");
+  row.limit_ms = first_limit_ms;
+  std::vector<double> samples;
+  for (int i = 0; i < (session.options().small ? 1 : first_samples); ++i) {
+    const WorkDirectory cache(temporary_directory());
+    const auto start = Clock::now();
+    const Kernel kernel = from_text(session, cache.path());
+    samples.push_back(since_ms(start));
+    const std::vector<Data> inputs = picture();
+    judge(row, kernel.run(inputs).results, inputs);
+  }
+  row.ours = summarize(samples);
+  row.compile_ms = row.ours->best;
+  return row;
+}
+
+Row cached_compile(Session& session) {
+  Row row = new_row(session, "cached compile");
+  row.limit_ms = cached_limit_ms;
+  const WorkDirectory cache(temporary_directory());
+  const auto first = Clock::now();
+  const std::vector<Data> inputs = picture();
+  judge(row, from_text(session, cache.path()).run(inputs).results, inputs);
+  row.compile_ms = since_ms(first);
+  std::vector<double> samples;
+  for (int i = 0; i < cached_samples; ++i) {
+    const auto start = Clock::now();
+    const Kernel kernel = from_text(session, cache.path());
+    samples.push_back(since_ms(start));
+    if (!kernel.library().cached) fail(Fault::Bug, "E0732", {}, "a program that was compiled is compiled again");
+  }
+  row.ours = summarize(samples);
+  return row;
+}
+
+/// `twill run` as somebody would type it, with everything in the cache.
+Row cached_run(Session& session) {
+  Row row = new_row(session, "cached twill run");
+  row.limit_ms = cached_limit_ms;
+  const fs::path twill = session.options().twill.empty() ? fs::read_symlink("/proc/self/exe") : session.options().twill;
+  const WorkDirectory work(temporary_directory());
+  const fs::path text = work.path() / "corners.twill", in = work.path() / "img.npy", out = work.path() / "strength.npy";
+  const std::vector<Data> inputs = picture();
+  write_file(text, ten_stages);
+  save_npy(in, inputs[0]);
+  const std::vector<std::string> command = {twill.string(), "run", text.string(), "--in", "img=" + in.string(),
+                                            "--out", "strength=" + out.string()};
+  const auto once = [&] {
+    const auto start = Clock::now();
+    const ExitReport report = run_program(command, {{"TWILL_CACHE", (work.path() / "cache").string()}});
+    const double ms = since_ms(start);
+    if (report.status != 0)
+      fail(Fault::System, "E0733", {}, "`twill run` failed: " + report.output.substr(0, report.output.find('\n')));
+    return ms;
+  };
+  row.compile_ms = once();
+  std::vector<double> samples;
+  for (int i = 0; i < (session.options().small ? 2 : spawned_samples); ++i) samples.push_back(once());
+  row.ours = summarize(samples);
+  std::vector<Data> results;
+  results.push_back(load_npy(out));
+  judge(row, results, inputs);
+  return row;
+}
+
+}  // namespace
+
+std::vector<Entry> compile_entries() {
+  return {
+      {"first compile", first_compile},
+      {"cached compile", cached_compile},
+      {"cached twill run", cached_run},
+  };
+}
+
+}  // namespace twill::bench

@@ -1,0 +1,20 @@
+// The table of suites.
+#include "bench/case.h"
+
+#include <array>
+
+namespace twill::bench {
+
+namespace {
+
+const std::array table = {
+    Suite{"linalg", "dot, matrix products, elementwise, reductions, scans and histograms", linalg_entries},
+    Suite{"stencil", "Jacobi stencils, convolution and the stages of image pipelines", stencil_entries},
+    Suite{"compile", "how long it takes to compile a program and to start a compiled one", compile_entries},
+};
+
+}  // namespace
+
+std::span<const Suite> suites() { return table; }
+
+}  // namespace twill::bench

@@ -1,0 +1,193 @@
+// The benchmark as a program: what it prints and what it believes. Never how fast anything is.
+#include "base/error.h"
+#include "bench/arrays.h"
+#include "bench/bench.h"
+#include "bench/case.h"
+#include "bench/contest.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <sstream>
+
+namespace twill::bench {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+BenchOptions small_options() {
+  BenchOptions options;
+  options.small = true;
+  options.twill = TWILL_BINARY;
+  return options;
+}
+
+/// The rows of suites on small arrays.
+std::vector<json> rows_of(std::vector<std::string> suites, const std::string& only = {}) {
+  BenchOptions options = small_options();
+  options.suites = std::move(suites);
+  options.only = only;
+  options.json = true;
+  std::ostringstream out;
+  run_bench(options, out);
+  std::vector<json> rows;
+  std::istringstream lines(out.str());
+  for (std::string line; std::getline(lines, line);) rows.push_back(json::parse(line));
+  return rows;
+}
+
+/// A sum of ten numbers with a peer, to be spoilt by tests.
+Case sum_case() {
+  Case c;
+  c.name = "sum";
+  c.size = "10";
+  c.program = program_from("total", "def total(x: f32[N]) -> s { s = sum(i) x[i] }");
+  c.inputs.push_back(uniform({10}, 1));
+  c.work = {10, 40, 4};
+  c.tolerance = rounding_tolerance(Scalar::F32, 10);
+  c.reference_name = "a loop";
+  c.reference = [](std::span<const Data> in, std::vector<Data>& out) {
+    double sum = 0;
+    for (const float x : in[0].as<float>()) sum += x;
+    out[0].as<float>()[0] = static_cast<float>(sum);
+  };
+  c.peers.push_back({"hand", c.reference, {}, false});
+  return c;
+}
+
+Row measure_sum(Case c) {
+  BenchOptions options;
+  options.seconds = 0;
+  Session session(options, detect_machine());
+  return measure_case(session, std::move(c));
+}
+
+TEST(Bench, EveryCaseOfEverySuiteIsVerified) {
+  for (const SuiteInfo& suite : bench_suites()) {
+    if (suite.name == "compile") continue;
+    const std::vector<json> rows = rows_of({suite.name});
+    EXPECT_GE(rows.size(), 10u) << suite.name;
+    for (const json& row : rows) EXPECT_TRUE(row.at("verified").get<bool>()) << row.dump(2);
+  }
+}
+
+TEST(Bench, CompileSuite) {
+  std::vector<std::string> names;
+  for (const json& row : rows_of({"compile"})) {
+    names.push_back(row.at("name"));
+    if (names.back() == "cached twill run" && !std::filesystem::exists(TWILL_BINARY)) continue;
+    EXPECT_TRUE(row.at("verified").get<bool>()) << row.dump(2);
+    EXPECT_GT(row.at("limit_ms").get<double>(), 0);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"first compile", "cached compile", "cached twill run"}));
+}
+
+TEST(Bench, JsonHasTheFieldsThatAreRelied_on) {
+  const std::vector<json> rows = rows_of({"linalg"}, "triad");
+  ASSERT_EQ(rows.size(), 1u);
+  const json& row = rows[0];
+  EXPECT_EQ(row.at("suite"), "linalg");
+  EXPECT_EQ(row.at("name"), "triad");
+  EXPECT_EQ(row.at("target"), "openmp");
+  EXPECT_TRUE(row.at("size").is_string());
+  EXPECT_TRUE(row.at("ours_ms").is_number());
+  EXPECT_TRUE(row.at("floor_ms").is_number());
+  EXPECT_TRUE(row.at("max_error").is_number());
+  EXPECT_GT(row.at("tolerance").get<double>(), 0);
+  EXPECT_TRUE(row.at("compile_ms").is_number());
+  EXPECT_GE(row.at("threads").get<int>(), 1);
+  EXPECT_EQ(row.at("reference"), "interpreter");
+  EXPECT_TRUE(row.at("peers").at("gcc").is_number());
+  EXPECT_TRUE(row.at("peers").at("hand").is_number());
+}
+
+TEST(Bench, ARightResultIsVerified) {
+  const Row row = measure_sum(sum_case());
+  EXPECT_TRUE(row.verified);
+  EXPECT_LE(row.max_error, row.tolerance);
+  EXPECT_EQ(row.reference, "a loop");
+  EXPECT_TRUE(row.peers.contains("hand"));
+  EXPECT_TRUE(row.notes.empty());
+}
+
+TEST(Bench, AWrongResultIsNotVerified) {
+  Case c = sum_case();
+  c.program = program_from("total", "def total(x: f32[N]) -> s { s = sum(i) x[i] * 1.001 }");
+  Row row = measure_sum(std::move(c));
+  row.suite = "test";
+  EXPECT_FALSE(row.verified);
+  EXPECT_GT(row.max_error, row.tolerance);
+  const json printed = json::parse(to_json(row));
+  EXPECT_EQ(printed.at("verified"), false);
+  std::ostringstream out;
+  Table table(out);
+  table.add(row);
+  table.finish();
+  EXPECT_THAT(out.str(), HasSubstr("WRONG: error "));
+  EXPECT_THAT(out.str(), HasSubstr("\n1 results are wrong or missing\n"));
+}
+
+TEST(Bench, AResultThatWasNotWrittenIsNotVerified) {
+  Case c = sum_case();
+  c.peers[0].run = [](std::span<const Data>, std::vector<Data>&) {};
+  const Row row = measure_sum(std::move(c));
+  EXPECT_TRUE(row.verified);
+  EXPECT_TRUE(row.peers.empty());
+  ASSERT_EQ(row.notes.size(), 1u);
+  EXPECT_EQ(row.notes[0], "hand: its result is wrong by inf");
+}
+
+TEST(Bench, AMissingPeerSaysHowToGetIt) {
+  Case c = sum_case();
+  c.peers.push_back({"openblas", {}, "OpenBLAS is not installed (Debian: apt-get install libopenblas0-openmp)", false});
+  const Row row = measure_sum(std::move(c));
+  EXPECT_TRUE(row.verified);
+  ASSERT_EQ(row.notes.size(), 1u);
+  EXPECT_EQ(row.notes[0], "openblas: OpenBLAS is not installed (Debian: apt-get install libopenblas0-openmp)");
+}
+
+TEST(Bench, UnknownSuite) {
+  BenchOptions options = small_options();
+  options.suites = {"linalg", "lingalg"};
+  std::ostringstream out;
+  try {
+    run_bench(options, out);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "error[E0730]: there is no suite 'lingalg'\n  help: the suites are linalg, stencil, compile\n");
+  }
+}
+
+TEST(Bench, Summary) {
+  const Timing timing = summarize({5, 1, 2, 4, 3});
+  EXPECT_EQ(timing.best, 1);
+  EXPECT_EQ(timing.median, 3);
+  EXPECT_DOUBLE_EQ(timing.spread, 2.0 / 3);
+  EXPECT_EQ(timing.samples, 5);
+}
+
+TEST(Bench, ContendersTakeTurns) {
+  std::string order;
+  const std::vector<Contender> contenders = {{"a", [&] { order += 'a'; }, false}, {"b", [&] { order += 'b'; }, true}};
+  const std::vector<Timing> timings = contest(contenders, 0);
+  ASSERT_EQ(timings.size(), 2u);
+  EXPECT_EQ(timings[0].samples, timings[1].samples);
+  EXPECT_THAT(order, HasSubstr("ab"));
+  EXPECT_THAT(order, HasSubstr("ba"));
+}
+
+TEST(Bench, PoisonReachesEveryByte) {
+  std::vector<Data> results;
+  results.push_back(uniform({3}, 1));
+  results.push_back(random_bytes({3}, 1));
+  poison(results);
+  for (const float x : results[0].as<float>()) EXPECT_NE(x, x);
+  for (const std::uint8_t x : results[1].as<std::uint8_t>()) EXPECT_EQ(x, 255);
+}
+
+}  // namespace
+}  // namespace twill::bench
