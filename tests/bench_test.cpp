@@ -1,7 +1,7 @@
 // The benchmark as a program: what it prints and what it believes. Never how fast anything is.
+#include "bench/bench.h"
 #include "base/error.h"
 #include "bench/arrays.h"
-#include "bench/bench.h"
 #include "bench/case.h"
 #include "bench/contest.h"
 
@@ -142,11 +142,13 @@ TEST(Bench, AResultThatWasNotWrittenIsNotVerified) {
 
 TEST(Bench, AMissingPeerSaysHowToGetIt) {
   Case c = sum_case();
-  c.peers.push_back({"openblas", {}, "OpenBLAS is not installed (Debian: apt-get install libopenblas0-openmp)", false});
+  c.peers.push_back(
+      {"openblas", {}, "OpenBLAS is not installed (Debian: apt-get install libopenblas0-openmp)", false});
   const Row row = measure_sum(std::move(c));
   EXPECT_TRUE(row.verified);
   ASSERT_EQ(row.notes.size(), 1u);
-  EXPECT_EQ(row.notes[0], "openblas: OpenBLAS is not installed (Debian: apt-get install libopenblas0-openmp)");
+  EXPECT_EQ(row.notes[0],
+            "openblas: OpenBLAS is not installed (Debian: apt-get install libopenblas0-openmp)");
 }
 
 TEST(Bench, UnknownSuite) {
@@ -157,8 +159,9 @@ TEST(Bench, UnknownSuite) {
     run_bench(options, out);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "error[E0730]: there is no suite 'lingalg'\n  help: the suites are linalg, stencil, compile\n");
+    EXPECT_STREQ(
+        error.what(),
+        "error[E0730]: there is no suite 'lingalg'\n  help: the suites are linalg, stencil, compile\n");
   }
 }
 
@@ -172,7 +175,8 @@ TEST(Bench, Summary) {
 
 TEST(Bench, ContendersTakeTurns) {
   std::string order;
-  const std::vector<Contender> contenders = {{"a", [&] { order += 'a'; }, false}, {"b", [&] { order += 'b'; }, true}};
+  const std::vector<Contender> contenders = {{"a", [&] { order += 'a'; }, false},
+                                             {"b", [&] { order += 'b'; }, true}};
   const std::vector<Timing> timings = contest(contenders, 0);
   ASSERT_EQ(timings.size(), 2u);
   EXPECT_EQ(timings[0].samples, timings[1].samples);

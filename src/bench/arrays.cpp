@@ -26,8 +26,10 @@ double float_error(std::span<const float> a, std::span<const float> reference) {
   for (std::int64_t i = 0; i < count; ++i) {
     const double x = a[static_cast<std::size_t>(i)], y = reference[static_cast<std::size_t>(i)];
     if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    if (!std::isfinite(x) || !std::isfinite(y)) incomparable = true;
-    else worst = std::max(worst, std::abs(x - y) / std::max(1.0, std::abs(y)));
+    if (!std::isfinite(x) || !std::isfinite(y))
+      incomparable = true;
+    else
+      worst = std::max(worst, std::abs(x - y) / std::max(1.0, std::abs(y)));
   }
   return incomparable ? std::numeric_limits<double>::infinity() : worst;
 }

@@ -4,11 +4,11 @@
 #include "base/error.h"
 #include "bench/case.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
 #include <algorithm>
 #include <cstdio>
-#include <fmt/format.h>
 #include <ostream>
-#include <unistd.h>
 
 namespace twill {
 
@@ -38,7 +38,8 @@ class ProgressLine {
 std::vector<const Suite*> chosen_suites(const std::vector<std::string>& names) {
   std::vector<const Suite*> chosen;
   for (const Suite& suite : bench::suites()) {
-    if (names.empty() || std::find(names.begin(), names.end(), suite.name) != names.end()) chosen.push_back(&suite);
+    if (names.empty() || std::find(names.begin(), names.end(), suite.name) != names.end())
+      chosen.push_back(&suite);
   }
   for (const std::string& name : names) {
     const auto known = bench::suites();
@@ -56,7 +57,9 @@ Machine measured_machine(const BenchOptions& options, const ProgressLine& progre
   measuring.progress = [&](std::string_view step, int done, int total) {
     progress.show(fmt::format("measuring the machine: {} ({}/{})", step, done + 1, total));
   };
-  const Measure when = options.measure_again ? Measure::Again : options.small ? Measure::Never : Measure::IfMissing;
+  const Measure when = options.measure_again ? Measure::Again
+                       : options.small       ? Measure::Never
+                                             : Measure::IfMissing;
   return this_machine(options.compiler.cache, when, measuring).machine;
 }
 
@@ -97,8 +100,10 @@ int run_bench(const BenchOptions& options, std::ostream& out) {
       row.suite = suite->name;
       fine = fine && row.verified;
       progress.clear();
-      if (options.json) out << to_json(row) << '\n' << std::flush;
-      else table.add(row);
+      if (options.json)
+        out << to_json(row) << '\n' << std::flush;
+      else
+        table.add(row);
     }
   }
   if (!options.json) table.finish();

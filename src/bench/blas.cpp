@@ -38,15 +38,19 @@ OpenBlas::OpenBlas(int threads) {
   missing_ = "OpenBLAS is not installed (Debian: apt-get install libopenblas0-openmp)";
 }
 
-float OpenBlas::dot(std::int64_t n, const float* x, const float* y) const { return dot_(as_int(n), x, 1, y, 1); }
+float OpenBlas::dot(std::int64_t n, const float* x, const float* y) const {
+  return dot_(as_int(n), x, 1, y, 1);
+}
 
 void OpenBlas::matvec(std::int64_t m, std::int64_t n, const float* a, const float* x, float* y) const {
   matvec_(row_major, no_trans, as_int(m), as_int(n), 1, a, as_int(n), x, 1, 0, y, 1);
 }
 
-void OpenBlas::matmul(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* c) const {
+void OpenBlas::matmul(std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b,
+                      float* c) const {
   if (m == 1) return matvec_(row_major, trans, as_int(k), as_int(n), 1, b, as_int(n), a, 1, 0, c, 1);
-  matmul_(row_major, no_trans, no_trans, as_int(m), as_int(n), as_int(k), 1, a, as_int(k), b, as_int(n), 0, c, as_int(n));
+  matmul_(row_major, no_trans, no_trans, as_int(m), as_int(n), as_int(k), 1, a, as_int(k), b, as_int(n), 0, c,
+          as_int(n));
 }
 
 }  // namespace twill::bench

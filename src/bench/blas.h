@@ -29,10 +29,10 @@ class OpenBlas {
 
  private:
   using Dot = float(int, const float*, int, const float*, int);
-  using MatVec = void(int order, int trans, int m, int n, float alpha, const float* a, int lda, const float* x, int incx,
-                      float beta, float* y, int incy);
-  using MatMul = void(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float* a, int lda,
-                      const float* b, int ldb, float beta, float* c, int ldc);
+  using MatVec = void(int order, int trans, int m, int n, float alpha, const float* a, int lda,
+                      const float* x, int incx, float beta, float* y, int incy);
+  using MatMul = void(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float* a,
+                      int lda, const float* b, int ldb, float beta, float* c, int ldc);
 
   std::optional<Library> library_;
   std::string missing_;

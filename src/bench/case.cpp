@@ -6,14 +6,13 @@
 #include "driver/compile.h"
 #include "program/text.h"
 
+#include <fmt/format.h>
 #include <chrono>
 #include <cmath>
-#include <fmt/format.h>
 
 namespace twill::bench {
 
 namespace {
-
 
 /// Arrays of the same types and shapes.
 std::vector<Data> like(const std::vector<Data>& arrays) {
@@ -54,6 +53,19 @@ double rounding_tolerance(Scalar type, double terms) {
   return 4 * unit * std::max(2.0, std::sqrt(terms));
 }
 
+Peer onednn_peer(Session& session, const std::function<OneDnnPrimitive(const OneDnn&)>& make, std::size_t a,
+                 std::size_t b) {
+  const OneDnn& dnn = session.onednn();
+  if (!dnn.available()) return {"onednn", {}, dnn.missing()};
+  const OneDnnPrimitive primitive = make(dnn);
+  if (!primitive) return {"onednn", {}, "it has only a reference implementation for this layout"};
+  return {"onednn",
+          [=](std::span<const Data> in, std::vector<Data>& out) {
+            primitive.run(in[a].as<float>().data(), in[b].as<float>().data(), out[0].as<float>().data());
+          },
+          {}};
+}
+
 std::shared_ptr<const Program> example(const std::string& file, const std::string& definition) {
   const Module module = parse(file + ".twill", std::string(example_text(file)));
   const Program* program = module.find(definition);
@@ -90,7 +102,8 @@ Row measure_case(Session& session, Case job) {
   compiling.compiler = options.compiler;
   const auto start = std::chrono::steady_clock::now();
   const Compilation compilation = compile(job.program, session.machine(), compiling);
-  row.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  row.compile_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 
   Invocation invocation = compilation.kernel->prepare(job.inputs);
   invocation.run();  // so that results whose size is born have memory
@@ -115,8 +128,11 @@ Row measure_case(Session& session, Case job) {
   row.max_error = runners[0].error;
   row.verified = row.max_error <= row.tolerance;
   for (std::size_t i = 1; i < runners.size(); ++i) {
-    if (runners[i].error <= row.tolerance) row.peers[runners[i].name] = timings[i];
-    else row.notes.push_back(fmt::format("{}: its result is wrong by {:.2g}", runners[i].name, runners[i].error));
+    if (runners[i].error <= row.tolerance)
+      row.peers[runners[i].name] = timings[i];
+    else
+      row.notes.push_back(
+          fmt::format("{}: its result is wrong by {:.2g}", runners[i].name, runners[i].error));
   }
   return row;
 }

@@ -1,4 +1,5 @@
-// A case of a benchmark: a program on given inputs, the peers that compute the same, and how the result is verified.
+// A case of a benchmark: a program on given inputs, the peers that compute the same, and how the result is
+// verified.
 #pragma once
 
 #include "bench/report.h"
@@ -17,14 +18,14 @@ using Action = std::function<void(std::span<const Data> inputs, std::vector<Data
 
 /// Somebody else's code for the same job.
 struct Peer {
-  std::string name;     // as in the design: openblas, onednn, gcc, hand, unfused
-  Action run;           // null: not available
-  std::string missing;  // why not, and what to install
+  std::string name;          // as in the design: openblas, onednn, gcc, hand, unfused
+  Action run;                // null: not available
+  std::string missing;       // why not, and what to install
   bool own_threads = false;  // see Contender
 };
 
-/// What has to be done at least. Operations: every scalar operation one, a fused multiply-add two, a mathematical
-/// function one. Bytes: every input element that is needed once, every element of a result once.
+/// What has to be done at least. Operations: every scalar operation one, a fused multiply-add two, a
+/// mathematical function one. Bytes: every input element that is needed once, every element of a result once.
 struct Work {
   double operations = 0;
   double bytes_read = 0;
@@ -40,9 +41,9 @@ struct Case {
   Work work;
   bool held_to_floor = false;  // an elementwise, stencil or reduction stage on arrays that no cache holds
   std::vector<Peer> peers;
-  Action reference;            // null: the interpreter, which takes its time
+  Action reference;  // null: the interpreter, which takes its time
   std::string reference_name;
-  double tolerance = 0;        // of max_error; see rounding_tolerance
+  double tolerance = 0;  // of max_error; see rounding_tolerance
 };
 
 /// A case and the way to it. Inputs are made when the case is due and go when it is done.
@@ -70,11 +71,17 @@ Row measure_case(Session& session, Case job);
 /// The entry of an ordinary case: `make` builds it, measure_case measures it.
 Entry entry(std::string name, std::function<Case(Session&)> make);
 
-/// What a sum of `terms` numbers may be off, relatively, when it is added up in any order: rounding errors are as often
-/// up as down, so they grow with the square root. With one term: a few operations in a row.
+/// What a sum of `terms` numbers may be off, relatively, when it is added up in any order: rounding errors
+/// are as often up as down, so they grow with the square root. With one term: a few operations in a row.
 double rounding_tolerance(Scalar type, double terms);
 
-/// A program from `examples/`, which the binary contains: the definition of this name in the file of this name.
+/// A peer that oneDNN provides: c from inputs a and b, or what is missing. `make` is called if oneDNN is
+/// there.
+Peer onednn_peer(Session& session, const std::function<OneDnnPrimitive(const OneDnn&)>& make,
+                 std::size_t a = 0, std::size_t b = 1);
+
+/// A program from `examples/`, which the binary contains: the definition of this name in the file of this
+/// name.
 std::shared_ptr<const Program> example(const std::string& file, const std::string& definition);
 
 /// A program from text.

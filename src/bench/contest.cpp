@@ -14,11 +14,15 @@ using Clock = std::chrono::steady_clock;
 constexpr int least_rounds = 3;
 constexpr double least_sample_ms = 0.5;  // shorter than this, calls are timed together
 constexpr int most_calls = 1000;
+constexpr double least_budget =
+    0.5;  // seconds; a call that takes longer than the whole budget is not repeated
 
 /// Longer than idle threads of an OpenMP runtime or of a BLAS keep a core busy waiting for more.
 constexpr auto settle = std::chrono::milliseconds(30);
 
-double since_ms(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double since_ms(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 double time_calls(const Contender& contender, int calls) {
   const auto start = Clock::now();
@@ -50,13 +54,17 @@ std::vector<Timing> contest(std::span<const Contender> contenders, double second
   for (std::size_t c = 0; c < count; ++c) {
     contenders[c].run();
     const double once = time_calls(contenders[c], 1);
-    calls[c] = std::clamp(static_cast<int>(least_sample_ms / std::max(once, 1e-6)), 1, most_calls);
+    samples[c].push_back(once);
+    calls[c] = once > 1000 * std::max(seconds, least_budget)
+                   ? 0
+                   : std::clamp(static_cast<int>(least_sample_ms / std::max(once, 1e-6)), 1, most_calls);
   }
   const auto start = Clock::now();
   bool own_threads = false;  // of the contender before
   for (int round = 0; round < least_rounds || since_ms(start) < 1000 * seconds; ++round) {
     for (std::size_t turn = 0; turn < count; ++turn) {
       const std::size_t c = (turn + static_cast<std::size_t>(round)) % count;
+      if (calls[c] == 0) continue;
       if (contenders[c].own_threads != own_threads) std::this_thread::sleep_for(settle);
       own_threads = contenders[c].own_threads;
       contenders[c].run();

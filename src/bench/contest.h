@@ -21,12 +21,14 @@ Timing summarize(std::vector<double> samples);
 struct Contender {
   std::string name;
   std::function<void()> run;
-  bool own_threads = false;  // has threads that are not OpenMP's: the others must be asleep when it runs, and vice versa
+  bool own_threads =
+      false;  // has threads that are not OpenMP's: the others must be asleep when it runs, and vice versa
 };
 
-/// Lets contenders take turns, in an order that rotates, until `seconds` have passed, and at least for a few rounds. A
-/// turn is one call that does not count, to bring threads and caches into the same state for everybody, and then as many
-/// calls as the clock needs, whose average is one sample.
+/// Lets contenders take turns, in an order that rotates, until `seconds` have passed, and at least for a few
+/// rounds. A turn is one call that does not count, to bring threads and caches into the same state for
+/// everybody, and then as many calls as the clock needs, whose average is one sample. Who needs more than all
+/// of the time for one call gets one.
 std::vector<Timing> contest(std::span<const Contender> contenders, double seconds);
 
 }  // namespace twill::bench

@@ -28,13 +28,15 @@ using Function = void(const void* const* in, void* const* out, const std::int64_
 
 }  // namespace
 
-Peer loops(Session& session, const std::string& name, const std::string& body, std::vector<std::int64_t> sizes) {
+Peer loops(Session& session, const std::string& name, const std::string& body,
+           std::vector<std::int64_t> sizes) {
   CompileOptions options = session.options().compiler;
   options.flags = {"-std=gnu11", "-O3", "-march=native", "-fopenmp", "-ffast-math"};
   const Library library = compile_and_load(prelude + body + "}\n", options);
   Function* function = library.function<Function>("peer");
   return {name,
-          [library, function, sizes = std::move(sizes)](std::span<const Data> inputs, std::vector<Data>& results) {
+          [library, function, sizes = std::move(sizes)](std::span<const Data> inputs,
+                                                        std::vector<Data>& results) {
             const void* in[8];
             void* out[8];
             for (std::size_t i = 0; i < inputs.size(); ++i) in[i] = inputs[i].bytes();

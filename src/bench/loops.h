@@ -8,9 +8,11 @@
 
 namespace twill::bench {
 
-/// A peer from the body of a C function that sees `in[i]` and `out[i]` (pointers to the elements of inputs and results,
-/// void) and `n[i]` (int64_t sizes, given here). The prelude declares `stream_row(to, from, count)`, which copies floats
-/// past the caches. Compiled with optimisation for this CPU and OpenMP; sums may be reassociated.
-Peer loops(Session& session, const std::string& name, const std::string& body, std::vector<std::int64_t> sizes);
+/// A peer from the body of a C function that sees `in[i]` and `out[i]` (pointers to the elements of inputs
+/// and results, void) and `n[i]` (int64_t sizes, given here). The prelude declares `stream_row(to, from,
+/// count)`, which copies floats past the caches. Compiled with optimisation for this CPU and OpenMP; sums may
+/// be reassociated.
+Peer loops(Session& session, const std::string& name, const std::string& body,
+           std::vector<std::int64_t> sizes);
 
 }  // namespace twill::bench

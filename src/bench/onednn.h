@@ -1,5 +1,5 @@
-// oneDNN as a peer: a few of its primitives on plain layouts. Its C interface lives in headers, so a small C file is
-// compiled against them when a suite first asks for it; nothing depends on it.
+// oneDNN as a peer: a few of its primitives on plain layouts. Its C interface lives in headers, so a small C
+// file is compiled against them when a suite first asks for it; nothing depends on it.
 #pragma once
 
 #include "run/compiler.h"
@@ -14,6 +14,9 @@ namespace twill::bench {
 /// A primitive with its shapes, to be executed many times. Ends with the last copy.
 class OneDnnPrimitive {
  public:
+  /// False: oneDNN has nothing but a reference implementation for the case.
+  explicit operator bool() const { return self_ != nullptr; }
+
   void run(const float* a, const float* b, float* c) const { run_(self_.get(), a, b, c); }
 
  private:

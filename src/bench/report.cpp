@@ -1,7 +1,7 @@
 #include "bench/report.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -19,7 +19,9 @@ std::string milliseconds(double ms) {
   return fmt::format("{:.4f}", ms);
 }
 
-std::string ratio(double ours, double other) { return other > 0 ? fmt::format("{:.2f}x", ours / other) : "-"; }
+std::string ratio(double ours, double other) {
+  return other > 0 ? fmt::format("{:.2f}x", ours / other) : "-";
+}
 
 }  // namespace
 
@@ -59,8 +61,8 @@ void Table::add(const Row& row) {
     if (!suite_.empty()) out_ << '\n';
     suite_ = row.suite;
     out_ << fmt::format("{}: milliseconds, best of many ({} threads)\n", suite_, row.threads);
-    out_ << fmt::format("{:<22} {:>14} {:>9} {:>9} {:>5} {:>9} {:>8} {:>8}  {}\n", "", "size", "ours", "median", "±%", "floor",
-                        "/floor", "/peer", "peers");
+    out_ << fmt::format("{:<22} {:>14} {:>9} {:>9} {:>5} {:>9} {:>8} {:>8}  {}\n", "", "size", "ours",
+                        "median", "±%", "floor", "/floor", "/peer", "peers");
   }
   const auto fastest = std::min_element(row.peers.begin(), row.peers.end(), [](const auto& a, const auto& b) {
     return a.second.best < b.second.best;
@@ -71,15 +73,17 @@ void Table::add(const Row& row) {
   const double bound = row.floor_ms.value_or(row.limit_ms.value_or(0));
   const std::string bound_text = bound > 0 ? milliseconds(bound) : "-";
   if (row.ours) {
-    out_ << fmt::format("{:<22} {:>14} {:>9} {:>9} {:>5.0f} {:>9} {:>8} {:>8}  {}", row.name + (row.held_to_floor ? " *" : ""),
-                        row.size, milliseconds(row.ours->best), milliseconds(row.ours->median), 50 * row.ours->spread, bound_text,
-                        ratio(row.ours->best, bound),
-                        fastest == row.peers.end() ? "-" : ratio(row.ours->best, fastest->second.best), peers);
+    out_ << fmt::format(
+        "{:<22} {:>14} {:>9} {:>9} {:>5.0f} {:>9} {:>8} {:>8}  {}",
+        row.name + (row.held_to_floor ? " *" : ""), row.size, milliseconds(row.ours->best),
+        milliseconds(row.ours->median), 50 * row.ours->spread, bound_text, ratio(row.ours->best, bound),
+        fastest == row.peers.end() ? "-" : ratio(row.ours->best, fastest->second.best), peers);
   } else {
     out_ << fmt::format("{:<22} {:>14} {:>9}", row.name, row.size, "failed");
   }
   if (row.ours && !row.verified)
-    out_ << fmt::format("  WRONG: error {:.2g} > {:.2g} against {}", row.max_error, row.tolerance, row.reference);
+    out_ << fmt::format("  WRONG: error {:.2g} > {:.2g} against {}", row.max_error, row.tolerance,
+                        row.reference);
   out_ << '\n';
   for (const std::string& note : row.notes) out_ << "    " << note << '\n';
   out_.flush();
@@ -95,9 +99,11 @@ void Table::add(const Row& row) {
 
 void Table::finish() {
   if (held_ > 0) {
-    out_ << fmt::format("\n* an elementwise, stencil or reduction stage on arrays that no cache holds: {} of them are at most "
-                        "{:.2f} times the floor ({})\n",
-                        held_, worst_ratio_, worst_name_);
+    out_ << fmt::format(
+        "\n* an elementwise, stencil or reduction stage on arrays that no cache holds: {} of them are at "
+        "most "
+        "{:.2f} times the floor ({})\n",
+        held_, worst_ratio_, worst_name_);
   }
   if (wrong_ > 0) out_ << fmt::format("\n{} results are wrong or missing\n", wrong_);
 }

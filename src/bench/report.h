@@ -1,8 +1,8 @@
 // What a benchmark found, as a table for people and as JSON for programs.
 #pragma once
 
-#include "bench/contest.h"
 #include "bench/bench.h"
+#include "bench/contest.h"
 
 #include <iosfwd>
 #include <map>
@@ -16,16 +16,16 @@ struct Row {
   std::string suite, name, size;
   std::string target = "openmp";
   int threads = 1;
-  std::optional<Timing> ours;               // nothing: it did not run
-  std::map<std::string, Timing> peers;      // those whose results are right
-  double compile_ms = 0;                    // from the program to a loaded kernel, whether it was in the cache or not
-  std::optional<double> floor_ms;           // what the machine's measured rates allow
-  std::optional<double> limit_ms;           // what the case must stay under, where that is a time of its own
+  std::optional<Timing> ours;           // nothing: it did not run
+  std::map<std::string, Timing> peers;  // those whose results are right
+  double compile_ms = 0;           // from the program to a loaded kernel, whether it was in the cache or not
+  std::optional<double> floor_ms;  // what the machine's measured rates allow
+  std::optional<double> limit_ms;  // what the case must stay under, where that is a time of its own
   bool held_to_floor = false;
   double max_error = 0, tolerance = 0;
   bool verified = false;
-  std::string reference;                    // what the result was compared with
-  std::vector<std::string> notes;           // peers that are missing or wrong; why ours did not run
+  std::string reference;           // what the result was compared with
+  std::vector<std::string> notes;  // peers that are missing or wrong; why ours did not run
 };
 
 /// One line of JSON, without its end.

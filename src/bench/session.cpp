@@ -1,7 +1,7 @@
 #include "bench/session.h"
 
-#include <algorithm>
 #include <omp.h>
+#include <algorithm>
 
 namespace twill::bench {
 
@@ -25,7 +25,9 @@ const OneDnn& Session::onednn() {
   return *onednn_;
 }
 
-std::int64_t Session::extent(std::int64_t n) const { return options_.small ? std::min(n, largest_small_extent) : n; }
+std::int64_t Session::extent(std::int64_t n) const {
+  return options_.small ? std::min(n, largest_small_extent) : n;
+}
 
 std::int64_t Session::beyond_cache(std::int64_t element_bytes) const {
   if (options_.small) return largest_small_extent * largest_small_extent;

@@ -1,4 +1,5 @@
-// How long one waits: for the first compilation of a program, for the same from the cache, and for the whole command.
+// How long one waits: for the first compilation of a program, for the same from the cache, and for the whole
+// command.
 #include "base/error.h"
 #include "base/files.h"
 #include "bench/arrays.h"
@@ -40,7 +41,9 @@ constexpr const char* ten_stages = R"(def corners(img: f32[3, H, W]) -> strength
 
 const std::vector<std::int64_t> picture_shape = {3, 64, 64};
 
-double since_ms(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double since_ms(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 Row new_row(const Session& session, std::string name) {
   Row row;
@@ -101,7 +104,8 @@ Row cached_compile(Session& session) {
     const auto start = Clock::now();
     const Kernel kernel = from_text(session, cache.path());
     samples.push_back(since_ms(start));
-    if (!kernel.library().cached) fail(Fault::Bug, "E0732", {}, "a program that was compiled is compiled again");
+    if (!kernel.library().cached)
+      fail(Fault::Bug, "E0731", {}, "a program that was compiled is compiled again");
   }
   row.ours = summarize(samples);
   return row;
@@ -111,20 +115,28 @@ Row cached_compile(Session& session) {
 Row cached_run(Session& session) {
   Row row = new_row(session, "cached twill run");
   row.limit_ms = cached_limit_ms;
-  const fs::path twill = session.options().twill.empty() ? fs::read_symlink("/proc/self/exe") : session.options().twill;
+  const fs::path twill =
+      session.options().twill.empty() ? fs::read_symlink("/proc/self/exe") : session.options().twill;
   const WorkDirectory work(temporary_directory());
-  const fs::path text = work.path() / "corners.twill", in = work.path() / "img.npy", out = work.path() / "strength.npy";
+  const fs::path text = work.path() / "corners.twill", in = work.path() / "img.npy",
+                 out = work.path() / "strength.npy";
   const std::vector<Data> inputs = picture();
   write_file(text, ten_stages);
   save_npy(in, inputs[0]);
-  const std::vector<std::string> command = {twill.string(), "run", text.string(), "--in", "img=" + in.string(),
-                                            "--out", "strength=" + out.string()};
+  const std::vector<std::string> command = {twill.string(),
+                                            "run",
+                                            text.string(),
+                                            "--in",
+                                            "img=" + in.string(),
+                                            "--out",
+                                            "strength=" + out.string()};
   const auto once = [&] {
     const auto start = Clock::now();
     const ExitReport report = run_program(command, {{"TWILL_CACHE", (work.path() / "cache").string()}});
     const double ms = since_ms(start);
     if (report.status != 0)
-      fail(Fault::System, "E0733", {}, "`twill run` failed: " + report.output.substr(0, report.output.find('\n')));
+      fail(Fault::System, "E0732", {},
+           "`twill run` failed: " + report.output.substr(0, report.output.find('\n')));
     return ms;
   };
   row.compile_ms = once();

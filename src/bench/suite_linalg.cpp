@@ -22,19 +22,6 @@ Peer blas_peer(Session& session, Action run) {
   return {"openblas", blas.available() ? std::move(run) : Action(), blas.missing(), blas.own_threads()};
 }
 
-/// oneDNN's product of the inputs, or of the second and the first.
-Peer onednn_matmul(Session& session, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, bool swapped = false) {
-  const OneDnn& dnn = session.onednn();
-  if (!dnn.available()) return {"onednn", {}, dnn.missing()};
-  const int left = swapped ? 1 : 0;
-  return {"onednn",
-          [primitive = dnn.matmul(batch, m, n, k), left](std::span<const Data> in, std::vector<Data>& out) {
-            primitive.run(floats(in[static_cast<std::size_t>(left)]), floats(in[static_cast<std::size_t>(1 - left)]),
-                          floats(out[0]));
-          },
-          {}};
-}
-
 // ---- products -------------------------------------------------------------------------------------------
 
 Case dot(Session& s, std::int64_t n, std::string size) {
@@ -63,13 +50,14 @@ Case dot(Session& s, std::int64_t n, std::string size) {
   #pragma omp parallel for simd reduction(+ : sum)
   for (int64_t i = 0; i < n[0]; ++i) sum += x[i] * y[i];
   *(float *)out[0] = sum;
-)c", {n}));
+)c",
+                          {n}));
   return c;
 }
 
 /// c[b] = x[b] · y[b] in f64, for `batch` matrices of m × k and k × n.
-void reference_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, const float* x, const float* y,
-                      float* c) {
+void reference_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, const float* x,
+                      const float* y, float* c) {
 #pragma omp parallel for collapse(2)
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t i = 0; i < m; ++i) {
@@ -79,7 +67,8 @@ void reference_matmul(std::int64_t batch, std::int64_t m, std::int64_t n, std::i
         const float* right = y + (b * k + l) * n;
         for (std::int64_t j = 0; j < n; ++j) row[static_cast<std::size_t>(j)] += left * double(right[j]);
       }
-      for (std::int64_t j = 0; j < n; ++j) c[(b * m + i) * n + j] = static_cast<float>(row[static_cast<std::size_t>(j)]);
+      for (std::int64_t j = 0; j < n; ++j)
+        c[(b * m + i) * n + j] = static_cast<float>(row[static_cast<std::size_t>(j)]);
     }
   }
 }
@@ -100,7 +89,7 @@ Case matvec(Session& s, std::int64_t m, std::int64_t k) {
   c.peers.push_back(blas_peer(s, [&s, m, k](std::span<const Data> in, std::vector<Data>& out) {
     s.openblas().matvec(m, k, floats(in[0]), floats(in[1]), floats(out[0]));
   }));
-  c.peers.push_back(onednn_matmul(s, 1, m, 1, k));
+  c.peers.push_back(onednn_peer(s, [=](const OneDnn& dnn) { return dnn.matmul(1, m, 1, k); }));
   c.peers.push_back(loops(s, "gcc", R"c(
   const float *restrict a = in[0], *restrict x = in[1];
   float *restrict y = out[0];
@@ -110,7 +99,8 @@ Case matvec(Session& s, std::int64_t m, std::int64_t k) {
     for (int64_t k = 0; k < n[1]; ++k) sum += a[i * n[1] + k] * x[k];
     y[i] = sum;
   }
-)c", {m, k}));
+)c",
+                          {m, k}));
   return c;
 }
 
@@ -149,12 +139,14 @@ Case matmul(Session& s, Kind kind, std::int64_t batch, std::int64_t m, std::int6
       c.program = example("matmul_transposed", "matmul_transposed");
       c.inputs.push_back(uniform({k, m}, 1));
       c.inputs.push_back(uniform({n, k}, 2));
-      // The result is stored transposed as well, which makes it the plain product of the second and the first.
+      // The result is stored transposed as well, which makes it the plain product of the second and the
+      // first.
       std::swap(m, n);
       break;
   }
   const std::size_t left = transposed ? 1 : 0, right = 1 - left;
-  c.work = {2 * as_double(batch * m * n * k), 4 * as_double(batch * (m * k + k * n)), 4 * as_double(batch * m * n)};
+  c.work = {2 * as_double(batch * m * n * k), 4 * as_double(batch * (m * k + k * n)),
+            4 * as_double(batch * m * n)};
   c.tolerance = rounding_tolerance(Scalar::F32, as_double(k));
   c.reference_name = f64_loops;
   c.reference = [=](std::span<const Data> in, std::vector<Data>& out) {
@@ -162,9 +154,11 @@ Case matmul(Session& s, Kind kind, std::int64_t batch, std::int64_t m, std::int6
   };
   c.peers.push_back(blas_peer(s, [=, &s](std::span<const Data> in, std::vector<Data>& out) {
     for (std::int64_t b = 0; b < batch; ++b)
-      s.openblas().matmul(m, n, k, floats(in[left]) + b * m * k, floats(in[right]) + b * k * n, floats(out[0]) + b * m * n);
+      s.openblas().matmul(m, n, k, floats(in[left]) + b * m * k, floats(in[right]) + b * k * n,
+                          floats(out[0]) + b * m * n);
   }));
-  c.peers.push_back(onednn_matmul(s, batch, m, n, k, transposed));
+  c.peers.push_back(onednn_peer(
+      s, [=](const OneDnn& dnn) { return dnn.matmul(batch, m, n, k); }, left, right));
   std::string body = matmul_loops;
   if (transposed) body = "\n  const void *const swapped[] = {in[1], in[0]};\n  in = swapped;" + body;
   c.peers.push_back(loops(s, "gcc", body, {batch, m, n, k}));
@@ -173,9 +167,10 @@ Case matmul(Session& s, Kind kind, std::int64_t batch, std::int64_t m, std::int6
 
 // ---- elementwise ----------------------------------------------------------------------------------------
 
-/// One f32 result of the size of every input; `value` is C for an element, with inputs a and b and the scalar s.
-Case elementwise(Session& s, std::shared_ptr<const Program> program, int arrays, bool scalar, double operations,
-                 const std::string& value, double (*exact)(double a, double b, double s)) {
+/// One f32 result of the size of every input; `value` is C for an element, with inputs a and b and the scalar
+/// s.
+Case elementwise(Session& s, std::shared_ptr<const Program> program, int arrays, bool scalar,
+                 double operations, const std::string& value, double (*exact)(double a, double b, double s)) {
   const std::int64_t n = s.beyond_cache(4);
   Case c;
   c.size = fmt::format("{}", n);
@@ -196,12 +191,17 @@ Case elementwise(Session& s, std::shared_ptr<const Program> program, int arrays,
   const float *restrict a = in[0], *restrict b = in[{}];
   const float s = 1.5f;
   float *restrict c = out[0];
-  (void)b, (void)s;)c", arrays > 1 ? 1 : 0);
-  c.peers.push_back(loops(s, "gcc", names + fmt::format(R"c(
+  (void)b, (void)s;)c",
+                                        arrays > 1 ? 1 : 0);
+  c.peers.push_back(loops(s, "gcc",
+                          names + fmt::format(R"c(
   #pragma omp parallel for simd
   for (int64_t i = 0; i < n[0]; ++i) c[i] = {};
-)c", value), {n}));
-  c.peers.push_back(loops(s, "hand", names + fmt::format(R"c(
+)c",
+                                              value),
+                          {n}));
+  c.peers.push_back(loops(s, "hand",
+                          names + fmt::format(R"c(
   #pragma omp parallel for
   for (int64_t o = 0; o < n[0]; o += 1024) {{
     float row[1024] __attribute__((aligned(64)));
@@ -209,11 +209,15 @@ Case elementwise(Session& s, std::shared_ptr<const Program> program, int arrays,
     for (int64_t i = 0; i < count; ++i) row[i] = {};
     stream_row(c + o, row, count);
   }}
-)c", [&] {
-    std::string at = value;
-    for (std::size_t p = 0; (p = at.find("[i]", p)) != std::string::npos; p += 7) at.replace(p, 3, "[o + i]");
-    return at;
-  }()), {n}));
+)c",
+                                              [&] {
+                                                std::string at = value;
+                                                for (std::size_t p = 0;
+                                                     (p = at.find("[i]", p)) != std::string::npos; p += 7)
+                                                  at.replace(p, 3, "[o + i]");
+                                                return at;
+                                              }()),
+                          {n}));
   return c;
 }
 
@@ -228,8 +232,9 @@ Case map(Session& s) {
 }
 
 Case triad(Session& s) {
-  return elementwise(s, program_from("triad", "def triad(a: f32[N], b: f32[N], s: f32) -> c { c[i] = a[i] + s * b[i] }"), 2,
-                     true, 2, "a[i] + s * b[i]", [](double a, double b, double t) { return a + t * b; });
+  return elementwise(
+      s, program_from("triad", "def triad(a: f32[N], b: f32[N], s: f32) -> c { c[i] = a[i] + s * b[i] }"), 2,
+      true, 2, "a[i] + s * b[i]", [](double a, double b, double t) { return a + t * b; });
 }
 
 // ---- reductions and scans -------------------------------------------------------------------------------
@@ -238,7 +243,7 @@ Case reduce(Session& s) {
   const std::int64_t n = s.beyond_cache(4);
   Case c;
   c.size = fmt::format("{}", n);
-  c.program = example("reduce", "total");
+  c.program = program_from("total", "def total(x: f32[N]) -> s { s = sum(i) x[i] }");
   c.inputs.push_back(uniform({n}, 1));
   c.work = {as_double(n), 4 * as_double(n), 4};
   c.held_to_floor = true;
@@ -257,7 +262,8 @@ Case reduce(Session& s) {
   #pragma omp parallel for simd reduction(+ : sum)
   for (int64_t i = 0; i < n[0]; ++i) sum += x[i];
   *(float *)out[0] = sum;
-)c", {n}));
+)c",
+                          {n}));
   return c;
 }
 
@@ -290,14 +296,15 @@ Case row_sums(Session& s) {
     for (int64_t j = 0; j < n[1]; ++j) sum += x[i * n[1] + j];
     y[i] = sum;
   }
-)c", {m, k}));
+)c",
+                          {m, k}));
   return c;
 }
 
 Case scan(Session& s) {
   const std::int64_t n = s.extent(1 << 24);
   Case c;
-  c.size = "2^24";
+  c.size = n == 1 << 24 ? "2^24" : fmt::format("{}", n);
   c.program = program_from("scan", "def scan_sum(x: f32[N]) -> c { c[i] = scan(+, i) x[i] }");
   c.inputs.push_back(uniform({n}, 1));
   c.work = {as_double(n), 4 * as_double(n), 4 * as_double(n)};
@@ -312,14 +319,15 @@ Case scan(Session& s) {
   float *restrict y = out[0];
   float sum = 0;
   for (int64_t i = 0; i < n[0]; ++i) y[i] = sum += x[i];
-)c", {n}));
+)c",
+                          {n}));
   return c;
 }
 
 Case histogram(Session& s) {
   const std::int64_t n = s.extent(1 << 24);
   Case c;
-  c.size = "2^24 u8";
+  c.size = n == 1 << 24 ? "2^24 u8" : fmt::format("{} u8", n);
   c.program = example("histogram", "histogram");
   c.inputs.push_back(random_bytes({n}, 1));
   c.work = {as_double(n), as_double(n), 256 * 8};
@@ -336,7 +344,8 @@ Case histogram(Session& s) {
   #pragma omp parallel for reduction(+ : bins)
   for (int64_t i = 0; i < n[0]; ++i) ++bins[x[i]];
   memcpy(h, bins, sizeof bins);
-)c", {n}));
+)c",
+                          {n}));
   c.peers.push_back(loops(s, "hand", R"c(
   const uint8_t *restrict x = in[0];
   int64_t *h = out[0];
@@ -354,21 +363,25 @@ Case histogram(Session& s) {
     for (int b = 0; b < 256; ++b) h[b] += bins[0][b] + bins[1][b] + bins[2][b] + bins[3][b];
   }
   for (int64_t i = n[0] / 8 * 8; i < n[0]; ++i) ++h[x[i]];
-)c", {n}));
+)c",
+                          {n}));
   return c;
 }
 
 }  // namespace
 
 std::vector<Entry> linalg_entries() {
-  const auto product = [](std::string name, Kind kind, std::int64_t b, std::int64_t m, std::int64_t n, std::int64_t k) {
-    return entry(std::move(name),
-                 [=](Session& s) { return matmul(s, kind, s.extent(b), s.extent(m), s.extent(n), s.extent(k)); });
+  const auto product = [](std::string name, Kind kind, std::int64_t b, std::int64_t m, std::int64_t n,
+                          std::int64_t k) {
+    return entry(std::move(name), [=](Session& s) {
+      return matmul(s, kind, s.extent(b), s.extent(m), s.extent(n), s.extent(k));
+    });
   };
   return {
       entry("dot", [](Session& s) { return dot(s, s.extent(1 << 24), "2^24"); }),
       entry("dot", [](Session& s) { return dot(s, s.extent(10'000'000), "10^7"); }),
-      entry("dot", [](Session& s) { return dot(s, s.beyond_cache(4), fmt::format("{}", s.beyond_cache(4))); }),
+      entry("dot",
+            [](Session& s) { return dot(s, s.beyond_cache(4), fmt::format("{}", s.beyond_cache(4))); }),
       entry("matvec", [](Session& s) { return matvec(s, s.extent(4096), s.extent(4096)); }),
       entry("matvec", [](Session& s) { return matvec(s, s.extent(8192), s.extent(8192)); }),
       product("matmul", Kind::Plain, 1, 1024, 1024, 1024),

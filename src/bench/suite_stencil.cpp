@@ -1,11 +1,12 @@
-// Stencils and the stages of image pipelines, each stage alone and the pipelines as they are before any fusion.
+// Stencils and the stages of image pipelines, each stage alone and the pipelines as they are before any
+// fusion.
 #include "bench/arrays.h"
 #include "bench/case.h"
 #include "bench/loops.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 namespace twill::bench {
 
@@ -35,8 +36,8 @@ void fill_rows(Data& out, std::int64_t h, std::int64_t w, const Value& value) {
 }
 
 /// What every case here has: one f32 input read once and one f32 result of as many elements.
-Case picture_case(std::shared_ptr<const Program> program, std::vector<std::int64_t> shape, double operations_per_element,
-                  const Session& s) {
+Case picture_case(std::shared_ptr<const Program> program, std::vector<std::int64_t> shape,
+                  double operations_per_element, const Session& s) {
   Case c;
   for (const std::int64_t extent : shape) c.size += (c.size.empty() ? "" : "x") + std::to_string(extent);
   c.program = std::move(program);
@@ -56,14 +57,16 @@ Case jacobi1d(Session& s) {
   Case c = picture_case(example("jacobi1d", "jacobi1d"), {n}, 3, s);
   c.reference = [n](std::span<const Data> in, std::vector<Data>& out) {
     const float* x = floats(in[0]);
-    fill_rows(out[0], 1, n - 2, [=](std::int64_t, std::int64_t i) { return (double(x[i]) + x[i + 1] + x[i + 2]) / 3; });
+    fill_rows(out[0], 1, n - 2,
+              [=](std::int64_t, std::int64_t i) { return (double(x[i]) + x[i + 1] + x[i + 2]) / 3; });
   };
   c.peers.push_back(loops(s, "gcc", R"c(
   const float *restrict x = in[0];
   float *restrict y = out[0];
   #pragma omp parallel for simd
   for (int64_t i = 0; i < n[0] - 2; ++i) y[i] = (x[i] + x[i + 1] + x[i + 2]) / 3;
-)c", {n}));
+)c",
+                          {n}));
   return c;
 }
 
@@ -116,8 +119,9 @@ Case jacobi3d(Session& s, std::int64_t side) {
     fill_rows(out[0], d * d, d, [=](std::int64_t row, std::int64_t x) -> double {
       const std::int64_t z = row / d, y = row % d, at = row * d + x, inner = d - 1;
       if (x == 0 || y == 0 || z == 0 || x == inner || y == inner || z == inner) return u[at];
-      return double(w[0]) * u[at] + double(w[1]) * u[at - 1] + double(w[2]) * u[at + 1] + double(w[3]) * u[at - d] +
-             double(w[4]) * u[at + d] + double(w[5]) * u[at - d * d] + double(w[6]) * u[at + d * d];
+      return double(w[0]) * u[at] + double(w[1]) * u[at - 1] + double(w[2]) * u[at + 1] +
+             double(w[3]) * u[at - d] + double(w[4]) * u[at + d] + double(w[5]) * u[at - d * d] +
+             double(w[6]) * u[at + d * d];
     });
   };
   c.peers.push_back(loops(s, "gcc", R"c(
@@ -139,7 +143,8 @@ Case jacobi3d(Session& s, std::int64_t side) {
                 w[6] * r[x + P];
       to[N - 1] = r[N - 1];
     }
-)c", {d}));
+)c",
+                          {d}));
   return c;
 }
 
@@ -158,16 +163,7 @@ Case conv2d(Session& s, std::int64_t side) {
       return sum;
     });
   };
-  const OneDnn& dnn = s.onednn();
-  if (dnn.available()) {
-    c.peers.push_back({"onednn",
-                       [primitive = dnn.convolution(h, w, r, r)](std::span<const Data> in, std::vector<Data>& out) {
-                         primitive.run(floats(in[0]), floats(in[1]), floats(out[0]));
-                       },
-                       {}});
-  } else {
-    c.peers.push_back({"onednn", {}, dnn.missing()});
-  }
+  c.peers.push_back(onednn_peer(s, [=](const OneDnn& dnn) { return dnn.convolution(h, w, r, r); }));
   c.peers.push_back(loops(s, "gcc", R"c(
   const float *restrict x = in[0], *restrict f = in[1];
   float *restrict y = out[0];
@@ -182,7 +178,8 @@ Case conv2d(Session& s, std::int64_t side) {
         for (int64_t s = 0; s < 5; ++s) sum += x[(p + r) * W + q + s] * f[5 * r + s];
       y[p * Q + q] = sum;
     }
-)c", {h, w}));
+)c",
+                          {h, w}));
   return c;
 }
 
@@ -195,7 +192,8 @@ Case blur_x(Session& s, std::int64_t side) {
 def blur_x(img: f32[H, W]) -> bx {
   w = [0.25, 0.5, 0.25]
   bx[y, x] = sum(k < 3) w[k] * img[y, clamp(x + k - 1)]
-})"), {side, side}, 6, s);
+})"),
+                        {side, side}, 6, s);
   c.reference = [side](std::span<const Data> in, std::vector<Data>& out) {
     const float* u = floats(in[0]);
     fill_rows(out[0], side, side, [=](std::int64_t y, std::int64_t x) {
@@ -215,7 +213,8 @@ def blur_x(img: f32[H, W]) -> bx {
     for (int64_t x = 1; x < W - 1; ++x) to[x] = 0.25f * r[x - 1] + 0.5f * r[x] + 0.25f * r[x + 1];
     if (W > 1) to[W - 1] = 0.25f * r[W - 2] + 0.75f * r[W - 1];
   }
-)c", {side}));
+)c",
+                          {side}));
   return c;
 }
 
@@ -224,11 +223,13 @@ Case blur_y(Session& s, std::int64_t side) {
 def blur_y(bx: f32[H, W]) -> by {
   w = [0.25, 0.5, 0.25]
   by[y, x] = sum(k < 3) w[k] * bx[clamp(y + k - 1), x]
-})"), {side, side}, 6, s);
+})"),
+                        {side, side}, 6, s);
   c.reference = [side](std::span<const Data> in, std::vector<Data>& out) {
     const float* u = floats(in[0]);
     fill_rows(out[0], side, side, [=](std::int64_t y, std::int64_t x) {
-      return 0.25 * u[clamped(y - 1, side) * side + x] + 0.5 * u[y * side + x] + 0.25 * u[clamped(y + 1, side) * side + x];
+      return 0.25 * u[clamped(y - 1, side) * side + x] + 0.5 * u[y * side + x] +
+             0.25 * u[clamped(y + 1, side) * side + x];
     });
   };
   c.peers.push_back(loops(s, "gcc", R"c(
@@ -241,7 +242,8 @@ def blur_y(bx: f32[H, W]) -> by {
     const float *restrict c = u + (y < W - 1 ? y + 1 : y) * W;
     for (int64_t x = 0; x < W; ++x) v[y * W + x] = 0.25f * a[x] + 0.5f * b[x] + 0.25f * c[x];
   }
-)c", {side}));
+)c",
+                          {side}));
   return c;
 }
 
@@ -253,10 +255,12 @@ Case sharpen(Session& s, std::int64_t side) {
 def sharpen(img: f32[H, W], by: f32[H, W], amount: f32 = 1.5, threshold: f32 = 0.001) -> sharp {
   sharp[y, x] = if abs(img[y, x] - by[y, x]) < threshold then img[y, x]
                 else (1 + amount) * img[y, x] - amount * by[y, x]
-})"), {side, side}, 6, s);
+})"),
+                        {side, side}, 6, s);
   c.inputs.push_back(uniform({side, side}, 2));
   c.work.bytes_read *= 2;
-  // Where the threshold decides, a rounding error may decide otherwise and then makes a difference of this size.
+  // Where the threshold decides, a rounding error may decide otherwise and then makes a difference of this
+  // size.
   c.tolerance = 1.5 * 0.001 + rounding_tolerance(Scalar::F32, 6);
   c.reference = [side](std::span<const Data> in, std::vector<Data>& out) {
     const float *u = floats(in[0]), *b = floats(in[1]);
@@ -265,12 +269,15 @@ def sharpen(img: f32[H, W], by: f32[H, W], amount: f32 = 1.5, threshold: f32 = 0
       return std::abs(p - q) < 0.001 ? p : 2.5 * p - 1.5 * q;
     });
   };
-  c.peers.push_back(loops(s, "gcc", fmt::format(R"c(
+  c.peers.push_back(loops(s, "gcc",
+                          fmt::format(R"c(
   const float *restrict a = in[0], *restrict b = in[1];
   float *restrict v = out[0];
   #pragma omp parallel for simd
   for (int64_t i = 0; i < n[0] * n[0]; ++i) v[i] = {};
-)c", sharpen_value), {side}));
+)c",
+                                      sharpen_value),
+                          {side}));
   return c;
 }
 
@@ -306,7 +313,8 @@ Case unsharp(Session& s, std::int64_t colours, std::int64_t side) {
       return std::abs(p - by) < 0.001 ? p : 2.5 * p - 1.5 * by;
     });
   };
-  c.peers.push_back(loops(s, "unfused", std::string(five_taps) + fmt::format(R"c(
+  c.peers.push_back(loops(s, "unfused",
+                          std::string(five_taps) + fmt::format(R"c(
   const int64_t C = n[0], W = n[1], P = W * W;
   static float *bx, *by;
   static int64_t held;
@@ -341,7 +349,9 @@ Case unsharp(Session& s, std::int64_t colours, std::int64_t side) {
     }}
   #pragma omp parallel for simd
   for (int64_t i = 0; i < C * P; ++i) v[i] = {};
-)c", sharpen_value), {colours, side}));
+)c",
+                                                               sharpen_value),
+                          {colours, side}));
   return c;
 }
 
