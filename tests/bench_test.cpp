@@ -85,7 +85,7 @@ TEST(Bench, CompileSuite) {
   EXPECT_EQ(names, (std::vector<std::string>{"first compile", "cached compile", "cached twill run"}));
 }
 
-TEST(Bench, JsonHasTheFieldsThatAreRelied_on) {
+TEST(Bench, JsonHasTheFieldsOfTheContract) {
   const std::vector<json> rows = rows_of({"linalg"}, "triad");
   ASSERT_EQ(rows.size(), 1u);
   const json& row = rows[0];
