@@ -46,9 +46,9 @@ std::string number_text(const Number& number) {
 }
 
 /// The text of a value; takes its leaves from the front of `numbers`.
-std::string value_text(const Type& type, std::span<const Number>& numbers) {
+std::string take_text(const Type& type, std::span<const Number>& numbers) {
   if (type.is_scalar()) {
-    ensure(!numbers.empty(), "effect_text: a number for every leaf");
+    ensure(!numbers.empty(), "value_text: a number for every leaf");
     const Number first = numbers.front();
     numbers = numbers.subspan(1);
     return number_text(first);
@@ -58,12 +58,14 @@ std::string value_text(const Type& type, std::span<const Number>& numbers) {
   for (const Field& field : type.record().fields) {
     if (!text.empty()) text += ", ";
     if (!is_tuple) text += field.name + ": ";
-    text += value_text(field.type, numbers);
+    text += take_text(field.type, numbers);
   }
   return is_tuple ? "(" + text + ")" : "{ " + text + " }";
 }
 
 }  // namespace
+
+std::string value_text(const Type& type, std::span<const Number> leaves) { return take_text(type, leaves); }
 
 std::string effect_text(const Program&, const Effect& effect, std::span<const Number> numbers) {
   std::string text;
@@ -72,7 +74,7 @@ std::string effect_text(const Program&, const Effect& effect, std::span<const Nu
     if (const auto* plain = std::get_if<std::string>(&argument)) {
       text += *plain;
     } else {
-      text += value_text(std::get<Expr>(argument)->type, numbers);
+      text += take_text(std::get<Expr>(argument)->type, numbers);
     }
   }
   return text;

@@ -1,0 +1,33 @@
+// How many bytes the passes of a schedule move.
+#pragma once
+
+#include "plan/elaborate.h"
+#include "program/data.h"
+
+#include <map>
+
+namespace twill {
+
+/// Bytes between a pass and its arrays. Every array that a pass reads or writes counts once and whole; caches may
+/// save some of it when the next pass finds what the last one left.
+struct PassTraffic {
+  std::vector<std::string> stages;
+  double times = 1;  // how often the pass runs, in a loop around it
+  double read = 0;   // in one run
+  double written = 0;
+};
+
+struct Traffic {
+  std::vector<PassTraffic> passes;
+  double read = 0;      // all runs of all passes together
+  double written = 0;
+  double least = 0;     // every input read once and every result written once
+  double footprint = 0; // of all arrays at once
+  bool complete = true; // false: some size is only known at run time, and its arrays are left out
+};
+
+/// For given values of size symbols and scalar inputs.
+Traffic traffic_of(const Schedule& schedule, const std::map<SymbolId, std::int64_t>& sizes,
+                   const std::map<ArrayId, Number>& scalars);
+
+}  // namespace twill

@@ -1,0 +1,26 @@
+// The subcommands of `twill`: each adds its options to the command line and says what to do once they are read.
+#pragma once
+
+#include "tools/source.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <functional>
+
+namespace twill {
+
+/// Runs after the command line was read; the exit status.
+using Action = std::function<int()>;
+
+Action add_run(CLI::App& app);
+Action add_show(CLI::App& app);
+Action add_check(CLI::App& app);
+Action add_build(CLI::App& app);
+Action add_machine(CLI::App& app);
+
+/// Adds FILE and --def.
+void add_source(CLI::App& app, Source& source);
+
+}  // namespace twill

@@ -1,0 +1,53 @@
+// Program files on the command line: finding them and the definition that is meant.
+#include "base/error.h"
+#include "base/files.h"
+#include "program/text.h"
+#include "program/text_names.h"
+#include "tools/command.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace twill {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Programs beside a file that is not there.
+std::vector<std::string> programs_near(const fs::path& file) {
+  std::vector<std::string> names;
+  std::error_code error;
+  const fs::path directory = file.parent_path();
+  for (const auto& entry : fs::directory_iterator(directory.empty() ? fs::path(".") : directory, error))
+    if (entry.path().extension() == ".twill") names.push_back((directory / entry.path().filename()).string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+void add_source(CLI::App& app, Source& source) {
+  app.add_option("FILE", source.file, "The program, a .twill file")->required()->type_name("");
+  app.add_option("--def", source.definition, "Which definition of the file; the last one if left out")->type_name("NAME");
+}
+
+Module read_module(const std::string& file) {
+  std::error_code error;
+  if (!fs::exists(file, error)) usage("E0704", fmt::format("there is no file '{}'", file), text::did_you_mean(file, programs_near(file)));
+  if (fs::is_directory(file, error)) usage("E0704", fmt::format("'{}' is a directory, not a program", file));
+  return parse(file, read_file(file));
+}
+
+const Program& find_definition(const Module& module, const Source& source) {
+  if (module.programs.empty()) usage("E0705", fmt::format("'{}' defines nothing that could be run", source.file));
+  if (source.definition.empty()) return module.programs.back();
+  if (const Program* program = module.find(source.definition)) return *program;
+  std::vector<std::string> names;
+  for (const Program& program : module.programs) names.push_back(program.name);
+  const std::string help = text::did_you_mean(source.definition, names);
+  usage("E0705", fmt::format("'{}' has no definition '{}'", source.file, source.definition),
+        help.empty() ? fmt::format("it defines: {}", fmt::join(names, ", ")) : help);
+}
+
+}  // namespace twill

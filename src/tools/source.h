@@ -1,0 +1,40 @@
+// What the subcommands share: program files and their definitions, mistakes in the call, and time.
+#pragma once
+
+#include "program/module.h"
+
+#include <chrono>
+#include <string>
+
+namespace twill {
+
+/// A mistake in how the command was called (E07xx); the exit status will be 2.
+[[noreturn]] void usage(std::string code, std::string message, std::string help = {});
+
+/// A program file, and which of its definitions is meant.
+struct Source {
+  std::string file;
+  std::string definition;  // empty: the last one
+};
+
+/// Reads, parses and checks a file. Throws E0704 if there is none of that name.
+Module read_module(const std::string& file);
+
+/// The definition that is meant. Throws E0705 if there is none.
+const Program& find_definition(const Module& module, const Source& source);
+
+/// Milliseconds since it was made or last asked.
+class Stopwatch {
+ public:
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    const std::chrono::duration<double, std::milli> took = now - last_;
+    last_ = now;
+    return took.count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace twill
