@@ -12,13 +12,15 @@ namespace {
 
 class Counter {
  public:
-  Counter(const Schedule& schedule, const std::map<SymbolId, std::int64_t>& sizes, const std::map<ArrayId, Number>& scalars)
+  Counter(const Schedule& schedule, const std::map<SymbolId, std::int64_t>& sizes,
+          const std::map<ArrayId, Number>& scalars)
       : program_(*schedule.program), sizes_(sizes), scalars_(scalars) {}
 
   Traffic run(const Schedule& schedule) {
     block(schedule.body, 1);
     for (const Input& input : program_.inputs) traffic_.least += bytes(input.array);
-    for (ArrayId result : std::set(program_.results.begin(), program_.results.end())) traffic_.least += bytes(result);
+    for (ArrayId result : std::set(program_.results.begin(), program_.results.end()))
+      traffic_.least += bytes(result);
     for (ArrayId array : seen_) traffic_.footprint += bytes(array);
     return std::move(traffic_);
   }
@@ -56,8 +58,10 @@ class Counter {
     double count = 1;
     for (const Dim& dim : stage.dims) {
       const auto lo = value(dim.lo), hi = dim.hi ? value(dim.hi) : std::nullopt;
-      if (dim.condition || !lo || !hi) traffic_.complete = false;
-      else count *= static_cast<double>(std::max<std::int64_t>(0, hi->i - lo->i));
+      if (dim.condition || !lo || !hi)
+        traffic_.complete = false;
+      else
+        count *= static_cast<double>(std::max<std::int64_t>(0, hi->i - lo->i));
     }
     return count;
   }
@@ -109,7 +113,8 @@ class Counter {
 
 }  // namespace
 
-Traffic traffic_of(const Schedule& schedule, const std::map<SymbolId, std::int64_t>& sizes, const std::map<ArrayId, Number>& scalars) {
+Traffic traffic_of(const Schedule& schedule, const std::map<SymbolId, std::int64_t>& sizes,
+                   const std::map<ArrayId, Number>& scalars) {
   return Counter(schedule, sizes, scalars).run(schedule);
 }
 

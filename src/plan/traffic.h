@@ -8,8 +8,8 @@
 
 namespace twill {
 
-/// Bytes between a pass and its arrays. Every array that a pass reads or writes counts once and whole; caches may
-/// save some of it when the next pass finds what the last one left.
+/// Bytes between a pass and its arrays. Every array that a pass reads or writes counts once and whole; caches
+/// may save some of it when the next pass finds what the last one left.
 struct PassTraffic {
   std::vector<std::string> stages;
   double times = 1;  // how often the pass runs, in a loop around it
@@ -19,11 +19,11 @@ struct PassTraffic {
 
 struct Traffic {
   std::vector<PassTraffic> passes;
-  double read = 0;      // all runs of all passes together
+  double read = 0;  // all runs of all passes together
   double written = 0;
-  double least = 0;     // every input read once and every result written once
-  double footprint = 0; // of all arrays at once
-  bool complete = true; // false: some size is only known at run time, and its arrays are left out
+  double least = 0;      // every input read once and every result written once
+  double footprint = 0;  // of all arrays at once
+  bool complete = true;  // false: some size is only known at run time, and its arrays are left out
 };
 
 /// For given values of size symbols and scalar inputs.

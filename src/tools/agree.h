@@ -16,8 +16,8 @@ struct Agreement {
 };
 
 /// Shapes, integers, bools and effects must be the same. Floats must be the same bit by bit if the program is
-/// strict; otherwise they may differ by a rounding for each value that is combined on the way, relative to the
-/// largest element of the array or 1. A condition that depends on a float within these roundings may then
+/// strict; otherwise they may differ by a rounding for each value that is combined on the way, relative to
+/// the largest element of the array or 1. A condition that depends on a float within these roundings may then
 /// decide differently, which shows as a difference.
 Agreement agreement(const Program& program, const Outcome& expected, const Outcome& actual);
 

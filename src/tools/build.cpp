@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* examples =
-    "Writes NAME.c, NAME.h and libNAME.a, where NAME is the definition. The header needs nothing of Twill and\n"
+    "Writes NAME.c, NAME.h and libNAME.a, where NAME is the definition. The header needs nothing of Twill "
+    "and\n"
     "explains the function; link with -lm -fopenmp. All three files are written, or none.\n\n"
     "Examples:\n"
     "  twill build examples/blur.twill -o out\n"
@@ -36,7 +37,9 @@ class Delivery {
     std::error_code error;
     for (fs::path at = directory_; !at.empty() && !fs::exists(at, error); at = at.parent_path()) made_ = at;
     fs::create_directories(directory_, error);
-    if (error) fail(Fault::System, "E0602", {}, fmt::format("cannot create the directory '{}': {}", directory_.string(), error.message()));
+    if (error)
+      fail(Fault::System, "E0602", {},
+           fmt::format("cannot create the directory '{}': {}", directory_.string(), error.message()));
   }
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
@@ -49,7 +52,9 @@ class Delivery {
   void move(const fs::path& work, const std::vector<std::string>& names) {
     for (const std::string& name : names) {
       std::error_code error;
-      if (fs::is_directory(directory_ / name, error)) fail(Fault::System, "E0602", {}, fmt::format("cannot write '{}': Is a directory", (directory_ / name).string()));
+      if (fs::is_directory(directory_ / name, error))
+        fail(Fault::System, "E0602", {},
+             fmt::format("cannot write '{}': Is a directory", (directory_ / name).string()));
     }
     for (const std::string& name : names) fs::rename(work / name, directory_ / name);
     done_ = true;
@@ -68,7 +73,8 @@ int build(const BuildOptions& options) {
   Options compile_options;
   if (!options.plan.empty()) compile_options.plan = plan_from_json(read_file(options.plan));
   compile_options.stop_after = "c";
-  const Compilation compilation = compile(program, this_machine(cache_directory(), Measure::Never).machine, compile_options);
+  const Compilation compilation =
+      compile(program, this_machine(cache_directory(), Measure::Never).machine, compile_options);
   const CSource& source = *compilation.source;
   const std::string name = source.function, library = "lib" + name + ".a";
 
@@ -90,9 +96,14 @@ int build(const BuildOptions& options) {
 Action add_build(CLI::App& app) {
   auto options = std::make_shared<BuildOptions>();
   add_source(app, options->source);
-  app.add_option("-o,--output", options->directory, "The directory for the files; it is made if it is not there")->required()->type_name("DIR");
+  app.add_option("-o,--output", options->directory,
+                 "The directory for the files; it is made if it is not there")
+      ->required()
+      ->type_name("DIR");
   app.add_option("--plan", options->plan, "Use this plan instead of the default one")->type_name("FILE");
-  app.add_option("--arch", options->architecture, "The CPU to compile for, as the compiler's -march takes it; native if left out")->type_name("NAME");
+  app.add_option("--arch", options->architecture,
+                 "The CPU to compile for, as the compiler's -march takes it; native if left out")
+      ->type_name("NAME");
   app.add_flag("--strict", options->strict, "Floats bit by bit as the interpreter computes them");
   app.footer(examples);
   return [options] { return build(*options); };

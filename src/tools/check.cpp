@@ -42,7 +42,8 @@ struct Failed {
 /// The definitions of one file, compiled when they are first called.
 class Compiled {
  public:
-  Compiled(const Module& module, const Machine& machine, bool kernels) : module_(module), machine_(machine), kernels_(kernels) {}
+  Compiled(const Module& module, const Machine& machine, bool kernels)
+      : module_(module), machine_(machine), kernels_(kernels) {}
 
   const Compilation& operator[](const std::string& definition) {
     auto& held = held_[definition];
@@ -64,22 +65,27 @@ class Compiled {
 /// One test on its way.
 class TestRun {
  public:
-  TestRun(const Test& test, Compiled& compiled, bool kernels) : test_(test), compiled_(compiled), kernels_(kernels) {}
+  TestRun(const Test& test, Compiled& compiled, bool kernels)
+      : test_(test), compiled_(compiled), kernels_(kernels) {}
 
   void run() {
     for (std::size_t k = 0; k < test_.steps.size(); ++k) {
       const auto& step = test_.steps[k];
       if (error_) fail_test(std::get<TestCall>(*failed_step_).place, "this call fails: " + *error_);
       if (const auto* binding = std::get_if<TestBinding>(&step)) {
-        bound_.insert_or_assign(binding->name, std::visit([](const auto& value) { return made(value); }, binding->value));
+        bound_.insert_or_assign(binding->name,
+                                std::visit([](const auto& value) { return made(value); }, binding->value));
       } else {
         call(std::get<TestCall>(step));
         if (error_) failed_step_ = &step;
       }
     }
-    const bool wants_error = std::ranges::any_of(test_.expectations, [](const auto& e) { return std::holds_alternative<ErrorExpectation>(e); });
-    if (error_ && !wants_error) fail_test(std::get<TestCall>(*failed_step_).place, "this call fails: " + *error_);
-    for (const auto& expectation : test_.expectations) std::visit([&](const auto& e) { expect(e); }, expectation);
+    const bool wants_error = std::ranges::any_of(
+        test_.expectations, [](const auto& e) { return std::holds_alternative<ErrorExpectation>(e); });
+    if (error_ && !wants_error)
+      fail_test(std::get<TestCall>(*failed_step_).place, "this call fails: " + *error_);
+    for (const auto& expectation : test_.expectations)
+      std::visit([&](const auto& e) { expect(e); }, expectation);
   }
 
  private:
@@ -92,9 +98,12 @@ class TestRun {
     const Program& program = *compilation.program;
     std::vector<Data> inputs;
     for (const auto& argument : call.arguments) {
-      if (const auto* name = std::get_if<std::string>(&argument)) inputs.push_back(bound_.at(*name));
-      else if (const auto* random = std::get_if<RandomData>(&argument)) inputs.push_back(made(*random));
-      else inputs.push_back(std::get<Data>(argument));
+      if (const auto* name = std::get_if<std::string>(&argument))
+        inputs.push_back(bound_.at(*name));
+      else if (const auto* random = std::get_if<RandomData>(&argument))
+        inputs.push_back(made(*random));
+      else
+        inputs.push_back(std::get<Data>(argument));
     }
     std::optional<Outcome> expected;
     try {
@@ -104,10 +113,12 @@ class TestRun {
     }
     if (kernels_) compare(*compilation.kernel, inputs, expected, call);
     if (!expected) return;
-    for (std::size_t r = 0; r < call.results.size(); ++r) bound_.insert_or_assign(call.results[r], std::move(expected->results[r]));
+    for (std::size_t r = 0; r < call.results.size(); ++r)
+      bound_.insert_or_assign(call.results[r], std::move(expected->results[r]));
   }
 
-  void compare(const Kernel& kernel, std::span<const Data> inputs, const std::optional<Outcome>& expected, const TestCall& call) {
+  void compare(const Kernel& kernel, std::span<const Data> inputs, const std::optional<Outcome>& expected,
+               const TestCall& call) {
     std::optional<Outcome> actual;
     std::string error;
     try {
@@ -115,11 +126,14 @@ class TestRun {
     } catch (const Error& thrown) {
       error = thrown.diagnostics().front().message;
     }
-    if (expected && !actual) fail_test(call.place, fmt::format("the kernel fails, but the interpreter does not: {}", error));
-    if (!expected && actual) fail_test(call.place, fmt::format("the kernel runs, but the interpreter fails: {}", *error_));
+    if (expected && !actual)
+      fail_test(call.place, fmt::format("the kernel fails, but the interpreter does not: {}", error));
+    if (!expected && actual)
+      fail_test(call.place, fmt::format("the kernel runs, but the interpreter fails: {}", *error_));
     if (!expected) return;
     const Agreement result = agreement(kernel.program(), *expected, *actual);
-    if (!result.difference.empty()) fail_test(call.place, "the kernel and the interpreter disagree: " + result.difference);
+    if (!result.difference.empty())
+      fail_test(call.place, "the kernel and the interpreter disagree: " + result.difference);
   }
 
   void expect(const ValueExpectation& expectation) {
@@ -141,7 +155,8 @@ class TestRun {
     std::int64_t rest = wrong[0];
     std::vector<std::int64_t> at(truth.shape().size());
     for (std::size_t d = at.size(); d-- > 0; rest /= truth.shape()[d]) at[d] = rest % truth.shape()[d];
-    fail_test(expectation.place, fmt::format("this does not hold at [{}]; it fails at {} of {} points", fmt::join(at, ", "), wrong.size(), truth.count()));
+    fail_test(expectation.place, fmt::format("this does not hold at [{}]; it fails at {} of {} points",
+                                             fmt::join(at, ", "), wrong.size(), truth.count()));
   }
 
   void expect(const StructureExpectation& expectation) {
@@ -150,7 +165,9 @@ class TestRun {
       const std::int64_t value = quantity(compilation, expectation.quantity);
       const Number operands[] = {Number::of(Scalar::I64, value), Number::of(Scalar::I64, expectation.value)};
       if (evaluate(expectation.compare, operands).i == 0)
-        fail_test(expectation.place, fmt::format("'{}' has {} == {}, expected {} {}", definition, expectation.quantity, value, info(expectation.compare).name, expectation.value));
+        fail_test(expectation.place,
+                  fmt::format("'{}' has {} == {}, expected {} {}", definition, expectation.quantity, value,
+                              info(expectation.compare).name, expectation.value));
     }
   }
 
@@ -166,7 +183,8 @@ class TestRun {
 
   void expect(const ErrorExpectation& expectation) {
     if (!error_) fail_test(expectation.place, "the last call does not fail");
-    if (error_->find(expectation.text) == std::string::npos) fail_test(expectation.place, "the last call fails with another message: " + *error_);
+    if (error_->find(expectation.text) == std::string::npos)
+      fail_test(expectation.place, "the last call fails with another message: " + *error_);
   }
 
   const Test& test_;
@@ -229,7 +247,8 @@ int check(const CheckCall& options) {
 Action add_check(CLI::App& app) {
   auto options = std::make_shared<CheckCall>();
   app.add_option("FILE", options->files, "Program files")->required()->type_name("");
-  app.add_option("--target", options->target, "openmp (compiled kernels too) or interp (the interpreter alone)")
+  app.add_option("--target", options->target,
+                 "openmp (compiled kernels too) or interp (the interpreter alone)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"openmp", "interp"}, CLI::ignore_case).description(""));
   app.add_option("--test", options->test, "Only tests with this in their names")->type_name("TEXT");

@@ -1,4 +1,5 @@
-// The subcommands of `twill`: each adds its options to the command line and says what to do once they are read.
+// The subcommands of `twill`: each adds its options to the command line and says what to do once they are
+// read.
 #pragma once
 
 #include "tools/source.h"

@@ -25,8 +25,9 @@ constexpr std::int64_t most_shown = 64;  // elements of an array that is printed
 /// Says that a value is not what an input takes.
 [[noreturn]] void misfit(const Array& input, const std::string& value, const std::string& why) {
   usage("E0708", fmt::format("'{}' is no value for '{}': {}", value, input.name, why),
-        input.rank() == 0 ? "give a number, such as 1.5, or a .npy file"
-                          : "give a file, an array such as [1, 2, 3], or made-up data such as random:640x480");
+        input.rank() == 0
+            ? "give a number, such as 1.5, or a .npy file"
+            : "give a file, an array such as [1, 2, 3], or made-up data such as random:640x480");
 }
 
 /// A number as text, if it is one of the type.
@@ -45,7 +46,9 @@ std::optional<Number> number_from(Scalar type, std::string_view text) {
   }
   Number wide;
   wide.type = is_unsigned(type) ? Scalar::U64 : Scalar::I64;
-  if (!(is_unsigned(type) ? whole(std::from_chars(text.data(), end, wide.u)) : whole(std::from_chars(text.data(), end, wide.i)))) return std::nullopt;
+  if (!(is_unsigned(type) ? whole(std::from_chars(text.data(), end, wide.u))
+                          : whole(std::from_chars(text.data(), end, wide.i))))
+    return std::nullopt;
   const Number narrow = convert(wide, type);
   if (narrow.u != wide.u) return std::nullopt;  // does not fit
   return narrow;
@@ -81,7 +84,8 @@ class Filler {
       at += byte_size(input_.type);
       return;
     }
-    if (!json.is_array() || static_cast<std::int64_t>(json.size()) != shape[0]) misfit(input_, value_, "its rows differ in length");
+    if (!json.is_array() || static_cast<std::int64_t>(json.size()) != shape[0])
+      misfit(input_, value_, "its rows differ in length");
     for (const Json& row : json) rows(row, shape.subspan(1), at);
   }
 
@@ -96,7 +100,8 @@ class Filler {
       const Field& field = record.fields[f];
       const bool named = json.is_object() && json.contains(field.name);
       const bool placed = json.is_array() && json.size() == record.fields.size();
-      if (!named && !placed) misfit(input_, value_, fmt::format("{} lacks the field '{}'", json.dump(), field.name));
+      if (!named && !placed)
+        misfit(input_, value_, fmt::format("{} lacks the field '{}'", json.dump(), field.name));
       element(named ? json[field.name] : json[f], field.type, at + field_offset(record, static_cast<int>(f)));
     }
   }
@@ -107,14 +112,16 @@ class Filler {
 
 Data made_up(const Array& input, const std::string& value, std::string_view extents, std::uint64_t seed) {
   std::vector<std::int64_t> shape;
-  for (const char* at = extents.data(), *end = at + extents.size(); at != end;) {
+  for (const char *at = extents.data(), *end = at + extents.size(); at != end;) {
     std::int64_t extent = 0;
     const auto [next, error] = std::from_chars(at, end, extent);
-    if (error != std::errc{} || extent < 0 || (next != end && *next != 'x')) misfit(input, value, "its extents are not numbers with 'x' between them");
+    if (error != std::errc{} || extent < 0 || (next != end && *next != 'x'))
+      misfit(input, value, "its extents are not numbers with 'x' between them");
     shape.push_back(extent);
     at = next == end ? end : next + 1;
   }
-  if (static_cast<int>(shape.size()) != input.rank()) misfit(input, value, fmt::format("it needs {} dimensions", input.rank()));
+  if (static_cast<int>(shape.size()) != input.rank())
+    misfit(input, value, fmt::format("it needs {} dimensions", input.rank()));
   return random_data(input.type, std::move(shape), seed);
 }
 
@@ -126,7 +133,8 @@ std::string element_text(const Data& data, std::int64_t position) {
 }
 
 /// Rows in brackets, the innermost on one line each; columns aligned.
-std::string rows_text(const Data& data, std::size_t width, std::size_t dim, std::int64_t first, std::int64_t count, std::size_t indent) {
+std::string rows_text(const Data& data, std::size_t width, std::size_t dim, std::int64_t first,
+                      std::int64_t count, std::size_t indent) {
   const auto& shape = data.shape();
   if (dim == shape.size()) return fmt::format("{:>{}}", element_text(data, first), width);
   const bool innermost = dim + 1 == shape.size();
@@ -154,7 +162,9 @@ std::string range_text(const Data& data) {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  std::string text = nans == data.count() ? "" : fmt::format("from {:.6g} to {:.6g}, mean {:.6g}", low, high, sum / static_cast<double>(data.count() - nans));
+  std::string text = nans == data.count() ? ""
+                                          : fmt::format("from {:.6g} to {:.6g}, mean {:.6g}", low, high,
+                                                        sum / static_cast<double>(data.count() - nans));
   if (nans > 0) text += fmt::format("{}{} NaN", text.empty() ? "" : ", ", nans);
   return text;
 }
@@ -170,9 +180,11 @@ Data data_from_text(const Array& input, const std::string& value, std::uint64_t 
     return Filler(input, value).fill(json);
   }
   constexpr std::string_view random = "random:";
-  if (value.starts_with(random) && input.rank() > 0) return made_up(input, value, std::string_view(value).substr(random.size()), seed);
+  if (value.starts_with(random) && input.rank() > 0)
+    return made_up(input, value, std::string_view(value).substr(random.size()), seed);
   std::error_code error;
-  if (input.rank() == 0 && !fs::exists(value, error)) misfit(input, value, fmt::format("it is not of type {}", to_string(input.type)));
+  if (input.rank() == 0 && !fs::exists(value, error))
+    misfit(input, value, fmt::format("it is not of type {}", to_string(input.type)));
   return load_data(value, input.type, input.rank());
 }
 

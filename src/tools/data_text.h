@@ -8,7 +8,8 @@
 
 namespace twill {
 
-/// The data that `--in NAME=VALUE` means for an input: a number, an array such as [[1, 2], [3, 4]] (records as
+/// The data that `--in NAME=VALUE` means for an input: a number, an array such as [[1, 2], [3, 4]] (records
+/// as
 /// {"field": value} or [value, …]), made-up data such as random:640x480, or a file (see run/data_files.h).
 /// `seed` is for made-up data. Throws E0708 for values that do not fit the input's type and rank.
 Data data_from_text(const Array& input, const std::string& value, std::uint64_t seed);

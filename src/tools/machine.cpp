@@ -1,6 +1,6 @@
 // `twill machine`: what is known about the machine, measured the first time.
-#include "base/files.h"
 #include "machine/machine.h"
+#include "base/files.h"
 #include "tools/command.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,8 @@ struct MachineOptions {
 void draw_progress(std::string_view step, int done, int total) {
   constexpr int width = 30;
   const int filled = total > 0 ? width * done / total : 0;
-  fmt::print(stderr, "\r[{}{}] {:<40}", std::string(static_cast<std::size_t>(filled), '#'), std::string(static_cast<std::size_t>(width - filled), '.'), step);
+  fmt::print(stderr, "\r[{}{}] {:<40}", std::string(static_cast<std::size_t>(filled), '#'),
+             std::string(static_cast<std::size_t>(width - filled), '.'), step);
   std::fflush(stderr);
 }
 
@@ -35,13 +36,15 @@ int show_machine(const MachineOptions& options) {
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   MeasureOptions measure;
   if (terminal) measure.progress = draw_progress;
-  const KnownMachine known = this_machine(cache_directory(), options.again ? Measure::Again : Measure::IfMissing, measure);
+  const KnownMachine known =
+      this_machine(cache_directory(), options.again ? Measure::Again : Measure::IfMissing, measure);
   if (terminal && known.measured) fmt::print(stderr, "\r{:75}\r", "");
   if (!known.warning.empty()) fmt::print(stderr, "warning: the rates are not kept: {}\n", known.warning);
   if (options.json) {
     fmt::print("{}\n", to_json(known.machine));
   } else {
-    fmt::print("{}\n{} {}\n", to_string(known.machine), known.measured ? "measured now, kept in" : "known from", known.file.string());
+    fmt::print("{}\n{} {}\n", to_string(known.machine),
+               known.measured ? "measured now, kept in" : "known from", known.file.string());
   }
   return 0;
 }

@@ -1,4 +1,5 @@
-// The `twill` command: a table of subcommands, and the one place where errors become messages and exit statuses.
+// The `twill` command: a table of subcommands, and the one place where errors become messages and exit
+// statuses.
 #include "base/error.h"
 #include "program/text_names.h"
 #include "tools/command.h"
@@ -100,10 +101,13 @@ int run_command(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     refuse_unknown_command(argc, argv);
     std::string message = error.what();
-    if (!message.empty()) message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
+    if (message.size() > 1 &&
+        std::islower(static_cast<unsigned char>(message[1])))  // not a name such as FILE
+      message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
     const auto used = app.get_subcommands();
     usage("E0703", message,
-          fmt::format("`twill{} --help` shows how it is called", used.empty() ? "" : " " + used[0]->get_name()));
+          fmt::format("`twill{} --help` shows how it is called",
+                      used.empty() ? "" : " " + used[0]->get_name()));
   }
   refuse_unknown_command(argc, argv);
   for (const auto& [sub, action] : actions) {
@@ -129,17 +133,23 @@ int main(int argc, char** argv) {
   try {
     const int status = run_command(argc, argv);
     if (std::fflush(stdout) == 0) return status;
-    fmt::print(stderr, "{}", to_string(Diagnostic{Fault::System, "E0602", {}, "cannot write to standard output", {}}));
+    fmt::print(stderr, "{}",
+               to_string(Diagnostic{Fault::System, "E0602", {}, "cannot write to standard output", {}}));
     return 1;
   } catch (const Error& error) {
     std::fflush(stdout);
     fmt::print(stderr, "{}", error.what());
-    const bool misuse = std::ranges::all_of(error.diagnostics(), [](const Diagnostic& d) { return d.code.starts_with("E07"); });
+    const bool misuse = std::ranges::all_of(error.diagnostics(),
+                                            [](const Diagnostic& d) { return d.code.starts_with("E07"); });
     return misuse ? 2 : 1;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "{}", to_string(Diagnostic{Fault::System, "E0510", {}, "there is not enough memory", {}}));
+    fmt::print(stderr, "{}",
+               to_string(Diagnostic{Fault::System, "E0510", {}, "there is not enough memory", {}}));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}", to_string(Diagnostic{Fault::Bug, "B0001", {}, error.what(), "please report it with the command that caused it"}));
+    fmt::print(
+        stderr, "{}",
+        to_string(Diagnostic{
+            Fault::Bug, "B0001", {}, error.what(), "please report it with the command that caused it"}));
   }
   return 1;
 }

@@ -42,19 +42,24 @@ struct RunOptions {
 using Named = std::map<std::string, std::string>;
 
 /// Splits NAME=VALUE; every name must be one of those known.
-Named named_values(const std::vector<std::string>& words, const std::string& option, const std::string& definition, const std::string& what,
+Named named_values(const std::vector<std::string>& words, const std::string& option,
+                   const std::string& definition, const std::string& what,
                    const std::vector<std::string>& known) {
   Named values;
   for (const std::string& word : words) {
     const std::size_t at = word.find('=');
-    if (at == std::string::npos || at == 0) usage("E0706", fmt::format("'{} {}' is not of the form NAME=VALUE", option, word));
+    if (at == std::string::npos || at == 0)
+      usage("E0706", fmt::format("'{} {}' is not of the form NAME=VALUE", option, word));
     const std::string name = word.substr(0, at);
     if (std::ranges::find(known, name) == known.end()) {
       std::string help = text::did_you_mean(name, known);
-      if (help.empty()) help = known.empty() ? fmt::format("it has no {}s", what) : fmt::format("its {}s: {}", what, fmt::join(known, ", "));
+      if (help.empty())
+        help = known.empty() ? fmt::format("it has no {}s", what)
+                             : fmt::format("its {}s: {}", what, fmt::join(known, ", "));
       usage("E0707", fmt::format("'{}' has no {} '{}'", definition, what, name), help);
     }
-    if (!values.emplace(name, word.substr(at + 1)).second) usage("E0706", fmt::format("'{}' is given twice", name));
+    if (!values.emplace(name, word.substr(at + 1)).second)
+      usage("E0706", fmt::format("'{}' is given twice", name));
   }
   return values;
 }
@@ -89,7 +94,8 @@ std::vector<Data> load_inputs(const Program& program, const RunOptions& options)
 }
 
 /// Runs the kernel as often as was asked for.
-Outcome run_kernel(const Kernel& kernel, std::span<const Data> inputs, int repeat, std::vector<double>& run_ms) {
+Outcome run_kernel(const Kernel& kernel, std::span<const Data> inputs, int repeat,
+                   std::vector<double>& run_ms) {
   Invocation invocation = kernel.prepare(inputs);
   for (int k = 0; k < repeat; ++k) {
     Stopwatch watch;
@@ -104,7 +110,8 @@ void verify(const Program& program, std::span<const Data> inputs, const Outcome&
   if (!result.difference.empty()) {
     fail(Fault::Bug, "B0002", {}, "the kernel and the interpreter disagree: " + result.difference,
          program.strict ? "please report it with the program and its inputs"
-                        : "a condition that depends on a rounding can do this: with --strict the results must be identical");
+                        : "a condition that depends on a rounding can do this: with --strict the results "
+                          "must be identical");
   }
   stats.verified = to_string(result);
 }
@@ -158,8 +165,10 @@ int run(const RunOptions& options) {
     }
   }
   lap("write the results");
-  if (options.stats) fmt::print("\n{}", stats_text(*program, inputs, stats));
-  else if (options.verify) fmt::print("verified: {}\n", stats.verified);
+  if (options.stats)
+    fmt::print("\n{}", stats_text(*program, inputs, stats));
+  else if (options.verify)
+    fmt::print("verified: {}\n", stats.verified);
   return 0;
 }
 
@@ -168,16 +177,27 @@ int run(const RunOptions& options) {
 Action add_run(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
   add_source(app, options->source);
-  app.add_option("--in", options->inputs, "An input: a file, a number, an array or random:SIZExSIZE")->type_name("NAME=VALUE")->expected(1)->take_all();
-  app.add_option("--out", options->outputs, "Write this result to a file")->type_name("NAME=FILE")->expected(1)->take_all();
-  app.add_option("--plan", options->plan, "Run this plan (see twill show --as plan) instead of the default one")->type_name("FILE");
+  app.add_option("--in", options->inputs, "An input: a file, a number, an array or random:SIZExSIZE")
+      ->type_name("NAME=VALUE")
+      ->expected(1)
+      ->take_all();
+  app.add_option("--out", options->outputs, "Write this result to a file")
+      ->type_name("NAME=FILE")
+      ->expected(1)
+      ->take_all();
+  app.add_option("--plan", options->plan,
+                 "Run this plan (see twill show --as plan) instead of the default one")
+      ->type_name("FILE");
   app.add_option("--target", options->target, "openmp (a compiled kernel) or interp (the interpreter)")
       ->type_name("NAME")
       ->check(CLI::IsMember({"openmp", "interp"}, CLI::ignore_case).description(""));
   app.add_flag("--strict", options->strict, "Floats bit by bit as the interpreter computes them");
   app.add_flag("--verify", options->verify, "Compare with the interpreter; fail if they disagree");
-  app.add_option("--repeat", options->repeat, "Run the kernel so often, for timing")->type_name("N")->check(CLI::Range(1, 1000000).description(""));
-  app.add_flag("--stats", options->stats, "Show passes, time, bytes moved, and the share of the machine's bandwidth");
+  app.add_option("--repeat", options->repeat, "Run the kernel so often, for timing")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1000000).description(""));
+  app.add_flag("--stats", options->stats,
+               "Show passes, time, bytes moved, and the share of the machine's bandwidth");
   app.footer(examples);
   return [options] { return run(*options); };
 }

@@ -47,7 +47,8 @@ std::string in_quotes(const std::string& text) {
 
 /// Inputs and stages as nodes, arrays as edges; results are drawn bold.
 std::string dot_text(const Program& program) {
-  std::string text = fmt::format("digraph {} {{\n  node [shape=box, fontname=Helvetica];\n", in_quotes(program.name));
+  std::string text =
+      fmt::format("digraph {} {{\n  node [shape=box, fontname=Helvetica];\n", in_quotes(program.name));
   std::map<ArrayId, std::string> maker;
   for (const Input& input : program.inputs) {
     maker[input.array] = program[input.array].name;
@@ -62,10 +63,12 @@ std::string dot_text(const Program& program) {
         maker[array] = node;
         is_result = is_result || results.contains(array);
       }
-    text += fmt::format("  {} [label={}{}];\n", in_quotes(node), in_quotes(stage.name), is_result ? ", style=bold" : "");
+    text += fmt::format("  {} [label={}{}];\n", in_quotes(node), in_quotes(stage.name),
+                        is_result ? ", style=bold" : "");
     for (ArrayId array : reads_of(program, stage))
       if (const auto from = maker.find(array); from != maker.end() && from->second != node)
-        text += fmt::format("  {} -> {} [label={}];\n", in_quotes(from->second), in_quotes(node), in_quotes(program[array].name));
+        text += fmt::format("  {} -> {} [label={}];\n", in_quotes(from->second), in_quotes(node),
+                            in_quotes(program[array].name));
   }
   return text + "}\n";
 }
@@ -104,14 +107,17 @@ const Form& form_named(const std::string& name) {
     names.emplace_back(form.name);
   }
   const std::string help = text::did_you_mean(name, names);
-  usage("E0711", fmt::format("a program cannot be shown as '{}'", name), help.empty() ? fmt::format("one of: {}", fmt::join(names, ", ")) : help);
+  usage("E0711", fmt::format("a program cannot be shown as '{}'", name),
+        help.empty() ? fmt::format("one of: {}", fmt::join(names, ", ")) : help);
 }
 
 /// The form that says most about what a pass did.
 const Form& form_after(std::string_view pass) {
   const Form* best = &forms[0];
   for (const Form& form : forms)
-    if (*form.since && position_of(form.since) <= position_of(pass) && (!*best->since || position_of(form.since) > position_of(best->since))) best = &form;
+    if (*form.since && position_of(form.since) <= position_of(pass) &&
+        (!*best->since || position_of(form.since) > position_of(best->since)))
+      best = &form;
   return *best;
 }
 
@@ -120,14 +126,19 @@ void refuse_unknown_pass(const std::string& pass) {
   for (const PipelinePass& known : pipeline()) names.emplace_back(known.name);
   if (std::ranges::find(names, pass) != names.end()) return;
   const std::string help = text::did_you_mean(pass, names);
-  usage("E0710", fmt::format("there is no pass '{}'", pass), help.empty() ? fmt::format("in order: {}", fmt::join(names, ", ")) : help);
+  usage("E0710", fmt::format("there is no pass '{}'", pass),
+        help.empty() ? fmt::format("in order: {}", fmt::join(names, ", ")) : help);
 }
 
 int show(const ShowOptions& options) {
   if (!options.after.empty()) refuse_unknown_pass(options.after);
-  const Form& form = !options.as.empty() ? form_named(options.as) : options.after.empty() ? forms[0] : form_after(options.after);
+  const Form& form = !options.as.empty()     ? form_named(options.as)
+                     : options.after.empty() ? forms[0]
+                                             : form_after(options.after);
   if (!options.after.empty() && *form.since && position_of(form.since) > position_of(options.after))
-    usage("E0711", fmt::format("after the pass '{}' a program cannot be shown as '{}' yet", options.after, form.name), fmt::format("use --after {}, or leave it out", form.since));
+    usage("E0711",
+          fmt::format("after the pass '{}' a program cannot be shown as '{}' yet", options.after, form.name),
+          fmt::format("use --after {}, or leave it out", form.since));
 
   const Module module = read_module(options.source.file);
   auto program = std::make_shared<Program>(find_definition(module, options.source));
@@ -150,8 +161,10 @@ Action add_show(CLI::App& app) {
   auto options = std::make_shared<ShowOptions>();
   add_source(app, options->source);
   std::string passes;
-  for (const PipelinePass& pass : pipeline()) passes += fmt::format("\n  {:<10}{}", pass.name, pass.description);
-  app.add_option("--as", options->as, "text, dot, plan, json, loops or c; text if left out")->type_name("FORM");
+  for (const PipelinePass& pass : pipeline())
+    passes += fmt::format("\n  {:<10}{}", pass.name, pass.description);
+  app.add_option("--as", options->as, "text, dot, plan, json, loops or c; text if left out")
+      ->type_name("FORM");
   app.add_option("--after", options->after, "Stop after this pass, and show what it made")->type_name("PASS");
   app.add_option("--plan", options->plan, "Use this plan instead of the default one")->type_name("FILE");
   app.add_flag("--strict", options->strict, "Floats bit by bit as the interpreter computes them");

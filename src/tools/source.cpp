@@ -29,18 +29,21 @@ std::vector<std::string> programs_near(const fs::path& file) {
 
 void add_source(CLI::App& app, Source& source) {
   app.add_option("FILE", source.file, "The program, a .twill file")->required()->type_name("");
-  app.add_option("--def", source.definition, "Which definition of the file; the last one if left out")->type_name("NAME");
+  app.add_option("--def", source.definition, "Which definition of the file; the last one if left out")
+      ->type_name("NAME");
 }
 
 Module read_module(const std::string& file) {
   std::error_code error;
-  if (!fs::exists(file, error)) usage("E0704", fmt::format("there is no file '{}'", file), text::did_you_mean(file, programs_near(file)));
+  if (!fs::exists(file, error))
+    usage("E0704", fmt::format("there is no file '{}'", file), text::did_you_mean(file, programs_near(file)));
   if (fs::is_directory(file, error)) usage("E0704", fmt::format("'{}' is a directory, not a program", file));
   return parse(file, read_file(file));
 }
 
 const Program& find_definition(const Module& module, const Source& source) {
-  if (module.programs.empty()) usage("E0705", fmt::format("'{}' defines nothing that could be run", source.file));
+  if (module.programs.empty())
+    usage("E0705", fmt::format("'{}' defines nothing that could be run", source.file));
   if (source.definition.empty()) return module.programs.back();
   if (const Program* program = module.find(source.definition)) return *program;
   std::vector<std::string> names;

@@ -18,13 +18,15 @@ std::string ms_text(double ms) { return fmt::format("{:.{}f} ms", ms, ms < 1 ? 3
 
 class Table {
  public:
-  explicit Table(const Program& program, std::span<const Data> inputs, const RunStats& stats) : program_(program), inputs_(inputs), stats_(stats) {}
+  explicit Table(const Program& program, std::span<const Data> inputs, const RunStats& stats)
+      : program_(program), inputs_(inputs), stats_(stats) {}
 
   std::string text() {
     row("program", program_.name);
     const std::map<SymbolId, std::int64_t> sizes = bind_sizes(program_, inputs_);
     std::vector<std::string> size_texts;
-    for (const auto& [symbol, size] : sizes) size_texts.push_back(fmt::format("{} = {}", program_[symbol].name, size));
+    for (const auto& [symbol, size] : sizes)
+      size_texts.push_back(fmt::format("{} = {}", program_[symbol].name, size));
     if (!size_texts.empty()) row("sizes", fmt::format("{}", fmt::join(size_texts, ", ")));
     if (stats_.compilation) structure();
     timing();
@@ -36,7 +38,9 @@ class Table {
   }
 
  private:
-  void row(std::string_view what, const std::string& value) { text_ += fmt::format("{:<20}{}\n", what, value); }
+  void row(std::string_view what, const std::string& value) {
+    text_ += fmt::format("{:<20}{}\n", what, value);
+  }
 
   void structure() {
     int stages = 0;
@@ -51,32 +55,44 @@ class Table {
   void timing() {
     std::vector<double> runs = stats_.run_ms;
     std::ranges::sort(runs);
-    if (runs.size() == 1) row("time", ms_text(runs[0]));
-    else row("time", fmt::format("{} at best, {} in the middle of {} runs", ms_text(runs[0]), ms_text(runs[runs.size() / 2]), runs.size()));
+    if (runs.size() == 1)
+      row("time", ms_text(runs[0]));
+    else
+      row("time", fmt::format("{} at best, {} in the middle of {} runs", ms_text(runs[0]),
+                              ms_text(runs[runs.size() / 2]), runs.size()));
   }
 
   void traffic(const std::map<SymbolId, std::int64_t>& sizes) {
     std::map<ArrayId, Number> scalars;
     for (std::size_t i = 0; i < inputs_.size(); ++i)
-      if (inputs_[i].shape().empty() && inputs_[i].type().is_scalar()) scalars[program_.inputs[i].array] = inputs_[i].get(0);
+      if (inputs_[i].shape().empty() && inputs_[i].type().is_scalar())
+        scalars[program_.inputs[i].array] = inputs_[i].get(0);
     traffic_ = traffic_of(*stats_.compilation->schedule, sizes, scalars);
     const double moved = traffic_.read + traffic_.written;
     const double best = std::ranges::min(stats_.run_ms);
     const std::string at_least = traffic_.complete ? "" : "at least ";
-    row("bytes moved", fmt::format("{}{}; reading inputs and writing results alone would be {}", at_least, bytes_text(moved), bytes_text(traffic_.least)));
+    row("bytes moved", fmt::format("{}{}; reading inputs and writing results alone would be {}", at_least,
+                                   bytes_text(moved), bytes_text(traffic_.least)));
     const double rate = moved / best / 1e6;
     const Machine& machine = stats_.compilation->machine;
-    if (machine.rates.copy_gbs == 0) return row("rate", fmt::format("{}{:.1f} GB/s (`twill machine` measures what the machine can do)", at_least, rate));
-    row("rate", fmt::format("{}{:.1f} GB/s, {:.0f}% of the machine's {:.1f} GB/s", at_least, rate, 100 * rate / machine.rates.copy_gbs, machine.rates.copy_gbs));
+    if (machine.rates.copy_gbs == 0)
+      return row("rate", fmt::format("{}{:.1f} GB/s (`twill machine` measures what the machine can do)",
+                                     at_least, rate));
+    row("rate", fmt::format("{}{:.1f} GB/s, {:.0f}% of the machine's {:.1f} GB/s", at_least, rate,
+                            100 * rate / machine.rates.copy_gbs, machine.rates.copy_gbs));
     const MemoryLayer* cache = machine.last_level_cache();
-    if (cache && traffic_.footprint < static_cast<double>(cache->bytes)) row("", fmt::format("(all arrays together, {}, fit into the {} cache)", bytes_text(traffic_.footprint), cache->name));
+    if (cache && traffic_.footprint < static_cast<double>(cache->bytes))
+      row("", fmt::format("(all arrays together, {}, fit into the {} cache)", bytes_text(traffic_.footprint),
+                          cache->name));
   }
 
   void passes() {
     text_ += fmt::format("\n{:<6}{:<28}{:>10}{:>12}{:>12}\n", "pass", "stages", "times", "reads", "writes");
     int number = 0;
     for (const PassTraffic& pass : traffic_.passes)
-      text_ += fmt::format("{:<6}{:<28}{:>10.0f}{:>12}{:>12}\n", ++number, fmt::format("{}", fmt::join(pass.stages, ", ")), pass.times, bytes_text(pass.read), bytes_text(pass.written));
+      text_ += fmt::format("{:<6}{:<28}{:>10.0f}{:>12}{:>12}\n", ++number,
+                           fmt::format("{}", fmt::join(pass.stages, ", ")), pass.times, bytes_text(pass.read),
+                           bytes_text(pass.written));
   }
 
   void steps() {
@@ -98,6 +114,8 @@ class Table {
 
 }  // namespace
 
-std::string stats_text(const Program& program, std::span<const Data> inputs, const RunStats& stats) { return Table(program, inputs, stats).text(); }
+std::string stats_text(const Program& program, std::span<const Data> inputs, const RunStats& stats) {
+  return Table(program, inputs, stats).text();
+}
 
 }  // namespace twill
