@@ -119,6 +119,8 @@ Code StageNest::outputs(const Block* block) {
       }
       value = t_.read(result);
     }
+    // Whatever the guard says, the element has a point.
+    if (!first_pass_ && role.touched) code.push_back(t_.put(role.touched, {}, t_.pool().boolean(true)));
     add_guarded(code, at_point(output.guard), consume(role, value));
   }
   return code;
@@ -230,7 +232,8 @@ Code StageNest::scan_step(Role& role, Expr value) {
   std::vector<Expr> before;
   for (Expr e : place(role)) before.push_back(t_.substitute(e, dim.id, previous));
   If at_first{t_.compare(Prim::Eq, index, first), {}, {}};
-  at_first.then.push_back(t_.put(role.target, place(role), value));
+  const Expr alone = scan.op.identity ? t_.combine(scan.op, scan.op.identity, value) : value;
+  at_first.then.push_back(t_.put(role.target, place(role), alone));
   at_first.otherwise.push_back(t_.put(role.target, place(role), t_.combine(scan.op, t_.read(role.target, before), value)));
   code.push_back({std::move(at_first)});
   return code;
@@ -263,6 +266,7 @@ Code StageNest::open(Role& role, int level) {
     const Expr start = continues ? t_.pool().cast(group.op.type, t_.read(*role.output->into, place(role))) : group.op.identity;
     code.push_back({Local{group.accumulator, start}});
     if (group.seen) code.push_back({Local{group.seen, t_.pool().boolean(continues)}});
+    if (outermost && role.touched) code.push_back({Local{role.touched, t_.pool().boolean(false)}});
   }
   return code;
 }
@@ -273,11 +277,13 @@ Code StageNest::close(Role& role, int level) {
   for (std::size_t g = role.folds.size(); g-- > 0;) {
     const FoldGroup& group = role.folds[g];
     if (group.first_level != level || group.in_memory) continue;
+    Code done;
     if (group.seen) {
-      code.push_back({Require{t_.read(group.seen), "stage '" + stage_.name + "' folds an empty range with an operator that has no identity"}});
+      done.push_back({Require{t_.read(group.seen), "stage '" + stage_.name + "' folds an empty range with an operator that has no identity"}});
     }
     const Expr value = t_.read(group.accumulator);
-    append(code, g == 0 ? complete(role, value) : fold_into(role.folds[g - 1], role, value));
+    append(done, g == 0 ? complete(role, value) : fold_into(role.folds[g - 1], role, value));
+    add_guarded(code, g == 0 && role.touched ? t_.read(role.touched) : Expr{}, std::move(done));
   }
   if (!role.running || role.running_level != level || !first_pass_) return code;
   if (role.output->offsets) {

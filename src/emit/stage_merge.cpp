@@ -224,7 +224,7 @@ Code StageNest::join_counts(Role& role) {
 /// After the first pass of a scan: the running fold of the parts' totals, before each part.
 Code StageNest::join_totals(Role& role) {
   const Scan& scan = std::get<Scan>(role.output->combine[role.scan_dim]);
-  const std::string& name = t_.program()[role.output->array].name;
+  const std::string name = t_.program()[role.output->array].name;
   const ArrayId run = t_.new_variable(name + "_before", scan.op.type);
   const ArrayId total = t_.new_variable(name + "_total", scan.op.type);
   Code code;
@@ -261,7 +261,7 @@ Code StageNest::join_partials(Role& role) {
 
 Code StageNest::open_group(Role& role) {
   const Output& output = *role.output;
-  const std::string& name = t_.program()[output.array].name;
+  const std::string name = t_.program()[output.array].name;
   const Type key = t_.program()[*output.keys].type, value = output.value ? output.value->type : t_.program()[output.array].type;
   const auto growable = [&](const std::string& what, const Type& type, ArrayId& array, ArrayId& count) {
     count = t_.new_variable(name + "_" + what + "_count", Scalar::I64);

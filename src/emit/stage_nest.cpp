@@ -49,7 +49,8 @@ void StageNest::find_roles() {
       if (is<Scan>(combine)) role.scan_dim = static_cast<int>(d);
     }
     find_folds(role);
-    const std::string& name = t_.program()[output.array].name;
+    const std::string name = t_.program()[output.array].name;
+    if (!role.folds.empty() && output.into && !output.accumulates) role.touched = t_.new_variable(name + "_touched", Scalar::Bool);
     for (int l = 0; l < static_cast<int>(levels_.size()); ++l) {
       const bool whole_part = levels_[l].cut.kind == Cut::Kind::Parts;
       if (whole_part) continue;
@@ -70,7 +71,7 @@ void StageNest::find_roles() {
 
 void StageNest::find_folds(Role& role) {
   const std::vector<Combine>& combine = role.output->combine;
-  const std::string& name = t_.program()[role.output->array].name;
+  const std::string name = t_.program()[role.output->array].name;
   std::vector<int> group(combine.size(), -1);
   for (std::size_t d = 0; d < combine.size(); ++d) {
     const Fold* fold = std::get_if<Fold>(&combine[d]);

@@ -53,6 +53,7 @@ class StageNest {
     int position = 0;              // among the stage's outputs
     Shape shape = Shape::Dense;
     std::vector<FoldGroup> folds;  // outer ones first
+    ArrayId touched;               // a fold into an array: does the element have a point, and is it replaced?
     // scan
     int scan_dim = -1;
     int scan_level = -1;

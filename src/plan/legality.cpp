@@ -284,7 +284,7 @@ class Judge {
         }
       }
     }
-    if (output.into && !output.accumulates && output.guard) refuse("illegal-order", name + " is written where its guard holds only");
+    if (output.into && !output.accumulates) refuse("illegal-order", name + " keeps its old value where there is nothing to fold");
   }
 
   void scanned(const Output& output, int d, const Scan& scan) const {
@@ -340,7 +340,7 @@ class Judge {
           continue;
         }
         const Fold* fold = std::get_if<Fold>(&combine);
-        if (!fold || !fold->op.prim || !regroups(program_, fold->op)) {
+        if (!fold || !fold->op.prim || !regroups(program_, fold->op) || (output.into && !output.accumulates)) {
           refuse("illegal-simd", "the lanes of '" + dim_name(levels_[l].dim) + "' cannot be combined for '" + array_name(output) + "'");
         }
       }
