@@ -112,19 +112,19 @@ TEST(DefaultPlan, SaysWhatItGaveUp) {
 }
 
 TEST(Legality, RefusesWithAReason) {
-  EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.loops = {loop(0, {}, By::Core, {loop(1, {}, By::Seq, {Run{0}})})}; }),
+  EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.loops = {loop(0, {}, By::Core, {loop(1, {}, By::Seq, {Leaf{0}})})}; }),
             "illegal-loops: no loop runs over 'k'");
-  EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.loops = {loop(2, {}, By::Core, {loop(0, {}, By::Seq, {loop(1, {}, By::Seq, {Run{0}})})})}; }),
+  EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.loops = {loop(2, {}, By::Core, {loop(0, {}, By::Seq, {loop(1, {}, By::Seq, {Leaf{0}})})})}; }),
             "not-parallel: 'k' is a fold dimension of 'c' and is only parallel when cut into parts");
   EXPECT_EQ(refusal(dot, [](Cluster& c) { c.merges.clear(); }),
             "illegal-merge: 's' needs a merge by partial: it is cut into parts along a fold dimension");
-  EXPECT_EQ(refusal(scan, [](Cluster& c) { c.loops = {loop(0, {Cut::Kind::Step, 8}, By::Seq, {loop(0, {}, By::Seq, {Run{0}})})}; c.merges.clear(); }),
+  EXPECT_EQ(refusal(scan, [](Cluster& c) { c.loops = {loop(0, {Cut::Kind::Step, 8}, By::Seq, {loop(0, {}, By::Seq, {Leaf{0}})})}; c.merges.clear(); }),
             "illegal-cut: the scanned dimension 'i' is not tiled");
   EXPECT_EQ(refusal("def tri(a: f32[N, N]) -> s { s[i] = sum(j <= i) a[i, j] }",
-                    [](Cluster& c) { c.loops = {loop(1, {}, By::Seq, {loop(0, {}, By::Seq, {Run{0}})})}; }),
+                    [](Cluster& c) { c.loops = {loop(1, {}, By::Seq, {loop(0, {}, By::Seq, {Leaf{0}})})}; }),
             "illegal-order: the bounds of 'j' depend on 'i', which must be further out");
   EXPECT_EQ(refusal("def s(b: f32[N]) -> x { x[i] = seq(i) 0.5 * (b[i] + (if i > 0 then x[i-1] else 0)) }",
-                    [](Cluster& c) { c.loops = {loop(0, {}, By::Core, {Run{0}})}; }),
+                    [](Cluster& c) { c.loops = {loop(0, {}, By::Core, {Leaf{0}})}; }),
             "not-parallel: 'i' is a seq dimension of 'x' and is only parallel when cut into parts");
   EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.instances.front().stage = "d"; }),
             "unknown-stage: the program has no stage 'd' here, or the plan runs it twice");

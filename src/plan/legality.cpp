@@ -32,7 +32,7 @@ std::optional<std::vector<ChainLevel>> chain_of(const Cluster& cluster) {
   const LoopTree* tree = &cluster.loops;
   while (true) {
     if (tree->size() != 1) return std::nullopt;
-    if (const Run* leaf = std::get_if<Run>(&tree->front())) {
+    if (const Leaf* leaf = std::get_if<Leaf>(&tree->front())) {
       if (leaf->instance != 0) return std::nullopt;
       return chain;
     }

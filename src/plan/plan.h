@@ -45,12 +45,12 @@ struct Axis {
 struct Loop;
 
 /// The body of an instance stands here.
-struct Run {
+struct Leaf {
   int instance = 0;
-  friend bool operator==(const Run&, const Run&) = default;
+  friend bool operator==(const Leaf&, const Leaf&) = default;
 };
 
-using LoopTree = std::vector<std::variant<Loop, Run>>;
+using LoopTree = std::vector<std::variant<Loop, Leaf>>;
 
 /// A loop over one axis per instance below it, all with the same range. An axis may be cut by several
 /// loops, from outer to inner; the innermost visits the points (a step of 1). Several items in `body`

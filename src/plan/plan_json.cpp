@@ -16,8 +16,8 @@ using Json = nlohmann::ordered_json;
 
 Json json_of(const LoopTree& tree);
 
-Json json_of(const std::variant<Loop, Run>& item) {
-  if (const Run* leaf = std::get_if<Run>(&item)) return {{"run", leaf->instance}};
+Json json_of(const std::variant<Loop, Leaf>& item) {
+  if (const Leaf* leaf = std::get_if<Leaf>(&item)) return {{"run", leaf->instance}};
   const Loop& loop = std::get<Loop>(item);
   Json axes = Json::array();
   for (const Axis& axis : loop.axes) axes.push_back({{"instance", axis.instance}, {"dim", axis.dim}});
@@ -61,7 +61,7 @@ LoopTree tree_of(const Json& json) {
   LoopTree tree;
   for (const Json& item : json) {
     if (item.contains("run")) {
-      tree.push_back(Run{item.at("run").get<int>()});
+      tree.push_back(Leaf{item.at("run").get<int>()});
       continue;
     }
     Loop loop;
