@@ -22,14 +22,15 @@ std::shared_ptr<const Program> program_of(const std::string& text) {
   return std::make_shared<const Program>(parse_program("test.twill", text));
 }
 
-/// "core i / step 1024 j / seq k / simd j"
+/// "core i / seq step 1024 j / seq k / simd j"
 std::string loops_of(const Program& program, const Cluster& cluster) {
   const Stage* stage = nullptr;
   for_each_stage(program.stages, [&](const Stage& s) {
     if (s.name == cluster.instances.front().stage) stage = &s;
   });
   std::string text;
-  for (const ChainLevel& level : *chain_of(cluster)) {
+  const std::vector<ChainLevel> levels = chain_of(cluster).value();
+  for (const ChainLevel& level : levels) {
     if (!text.empty()) text += " / ";
     text += name_of(level.by);
     if (level.cut.kind == Cut::Kind::Parts) text += " parts";
@@ -81,7 +82,7 @@ TEST(Plan, TextThatIsNoPlanIsRefused) {
 }
 
 TEST(DefaultPlan, OrdersLoopsForContiguousAccess) {
-  EXPECT_EQ(default_loops(matmul), "core i / step 1024 j / seq k / simd j");
+  EXPECT_EQ(default_loops(matmul), "core i / seq step 1024 j / seq k / simd j");
   EXPECT_EQ(default_loops("def mv(a: f32[I, K], x: f32[K]) -> y { y[i] = sum(k) a[i, k] * x[k] }"), "core i / simd k");
   EXPECT_EQ(default_loops("def t(a: f32[N, M]) -> b { b[j, i] = a[i, j] }"), "core j / simd i");
 }
@@ -90,7 +91,7 @@ TEST(DefaultPlan, CutsIntoPartsWhereNothingIsIndependent) {
   EXPECT_EQ(default_loops(dot), "core parts i / simd i");
   EXPECT_EQ(default_loops(scan), "core parts i / seq i");
   EXPECT_EQ(default_loops("def h(x: u8[N]) -> h: i64[256] { h = scatter(+) { x[i] <- 1 | i } }"), "core parts i / seq i");
-  EXPECT_EQ(default_loops("def f(x: i32[N]) -> y { y = [ v | v in x, v > 0 ] }"), "core parts i / seq i");
+  EXPECT_EQ(default_loops("def f(x: i32[N]) -> y { y = [ v | v in x, v > 0 ] }"), "core parts v / seq v");
 }
 
 TEST(DefaultPlan, WritesOutSmallFolds) {

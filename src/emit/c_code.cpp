@@ -268,7 +268,9 @@ void CCode::of(const Within& s) {
   for (Expr e : s.positive) {
     if (positive_.insert(e.get()).second) added.push_back(e.get());
   }
+  open("{");
   code(s.body);
+  close();
   for (const Node* node : added) positive_.erase(node);
 }
 
