@@ -32,6 +32,7 @@ std::string to_json(const Row& row) {
   json["size"] = row.size;
   json["target"] = row.target;
   json["threads"] = row.threads;
+  json["load"] = rounded(row.load);
   json["ours_ms"] = nullptr;
   if (row.ours) json["ours_ms"] = rounded(row.ours->best);
   json["peers"] = nlohmann::ordered_json::object();
@@ -87,6 +88,7 @@ void Table::add(const Row& row) {
   out_ << '\n';
   for (const std::string& note : row.notes) out_ << "    " << note << '\n';
   out_.flush();
+  busiest_ = std::max(busiest_, row.load);
 
   if (!row.verified) ++wrong_;
   if (!row.held_to_floor || !row.verified || !row.floor_ms || *row.floor_ms <= 0) return;
@@ -104,6 +106,11 @@ void Table::finish() {
         "most "
         "{:.2f} times the floor ({})\n",
         held_, worst_ratio_, worst_name_);
+  }
+  if (busiest_ >= 1) {
+    out_ << fmt::format(
+        "\nthe machine was busy with other programs (up to {:.0f} threads): these figures say little\n",
+        busiest_);
   }
   if (wrong_ > 0) out_ << fmt::format("\n{} results are wrong or missing\n", wrong_);
 }

@@ -16,6 +16,8 @@ struct Row {
   std::string suite, name, size;
   std::string target = "openmp";
   int threads = 1;
+  double load =
+      0;  // threads of other programs that wanted a core, when the case began; they spoil its figures
   std::optional<Timing> ours;           // nothing: it did not run
   std::map<std::string, Timing> peers;  // those whose results are right
   double compile_ms = 0;           // from the program to a loaded kernel, whether it was in the cache or not
@@ -43,6 +45,7 @@ class Table {
   std::string suite_;
   std::string worst_name_;
   double worst_ratio_ = 0;
+  double busiest_ = 0;
   int held_ = 0, wrong_ = 0;
 };
 
