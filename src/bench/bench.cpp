@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <ostream>
 
 namespace twill {
@@ -63,13 +64,13 @@ Machine measured_machine(const BenchOptions& options, const ProgressLine& progre
   return this_machine(options.compiler.cache, when, measuring).machine;
 }
 
-/// How many threads of other programs are running or waiting for a core right now.
-double load_of_others() {
-  std::ifstream file("/proc/loadavg");  // "0.20 0.18 0.12 RUNNING/ALL LAST": RUNNING counts ourselves
+/// How many threads of other programs are running or waiting for a core right now, if all of ours are.
+double load_of_others(int ours) {
+  std::ifstream file("/proc/loadavg");  // "0.20 0.18 0.12 RUNNING/ALL LAST"
   std::string one, five, fifteen;
-  double running = 1;
+  double running = 0;
   file >> one >> five >> fifteen >> running;
-  return std::max(0.0, running - 1);
+  return std::max(0.0, running - ours);
 }
 
 /// A case that cannot be run is a row without a time.
@@ -105,7 +106,7 @@ int run_bench(const BenchOptions& options, std::ostream& out) {
     std::erase_if(entries, [&](const Entry& e) { return e.name.find(options.only) == std::string::npos; });
     for (std::size_t i = 0; i < entries.size(); ++i) {
       progress.show(fmt::format("{}: {} ({}/{})", suite->name, entries[i].name, i + 1, entries.size()));
-      const double load = load_of_others();
+      const double load = load_of_others(session.threads());
       Row row = run_entry(entries[i], session);
       row.load = load;
       row.suite = suite->name;
