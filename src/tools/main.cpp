@@ -10,6 +10,7 @@
 #include <array>
 #include <cctype>
 #include <cstdio>
+#include <iostream>
 #include <new>
 
 namespace twill {
@@ -28,6 +29,7 @@ constexpr std::array commands = {
     Command{"check", "runs the tests that are written in program files", add_check},
     Command{"build", "makes C source, header and static library for other people's builds", add_build},
     Command{"machine", "shows what Twill knows about this machine, measuring it the first time", add_machine},
+    Command{"bench", "measures programs against peers and against what the machine allows", add_bench},
 };
 
 constexpr const char* description =
@@ -132,7 +134,7 @@ int main(int argc, char** argv) {
   using namespace twill;
   try {
     const int status = run_command(argc, argv);
-    if (std::fflush(stdout) == 0) return status;
+    if (std::fflush(stdout) == 0 && std::cout.flush()) return status;
     fmt::print(stderr, "{}",
                to_string(Diagnostic{Fault::System, "E0602", {}, "cannot write to standard output", {}}));
     return 1;

@@ -1,0 +1,316 @@
+// The `twill` command from the outside: what every subcommand prints, and how it fails.
+#include "command.h"
+#include "run/data_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace twill {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* scale = R"(def scale(x: f32[N], factor: f32 = 2.0) -> (y, total) {
+  y[i]  = factor * x[i]
+  total = sum(i) y[i]
+}
+def hello(n: i32) { for i < n { print("hello", i) } }
+def pick(x: f64[N], p: i64[M]) -> y { y[j] = x[p[j]] }
+)";
+
+class Command : public testing::Test {
+ protected:
+  void expect(const std::vector<std::string>& arguments, int status, const std::string& output) {
+    const ExitReport report = line_.twill(arguments);
+    EXPECT_EQ(report.output, output);
+    EXPECT_EQ(report.status, status);
+  }
+
+  CommandLine line_;
+  std::string program_ = line_.file("scale.twill", scale);
+};
+
+// ---- calling it wrongly
+
+TEST_F(Command, UnknownCommand) {
+  expect({"rum"}, 2, "error[E0701]: there is no command 'rum'\n  help: did you mean 'run'?\n");
+  expect({"frobnicate"}, 2,
+         "error[E0701]: there is no command 'frobnicate'\n  help: `twill --help` lists the commands\n");
+}
+
+TEST_F(Command, UnknownOption) {
+  expect({"run", program_, "--verfy"}, 2,
+         "error[E0702]: 'twill run' has no option '--verfy'\n  help: did you mean '--verify'?\n");
+  expect({"machine", "--colour"}, 2,
+         "error[E0702]: 'twill machine' has no option '--colour'\n  help: `twill machine --help` lists the "
+         "options\n");
+  expect({"--loud"}, 2,
+         "error[E0702]: 'twill' has no option '--loud'\n  help: `twill --help` lists the options\n");
+  expect({"show", program_, "more"}, 2,
+         "error[E0702]: 'twill show' does not know what to do with 'more'\n"
+         "  help: `twill show --help` shows how it is called\n");
+}
+
+TEST_F(Command, MissingOrWrongValues) {
+  expect({"run"}, 2, "error[E0703]: FILE is required\n  help: `twill run --help` shows how it is called\n");
+  expect({"run", program_, "--repeat", "0"}, 2,
+         "error[E0703]: --repeat: Value 0 not in range 1 to 1000000\n  help: `twill run --help` shows how it "
+         "is called\n");
+  expect({"run", program_, "--target", "cuda"}, 2,
+         "error[E0703]: --target: cuda not in {openmp,interp}\n  help: `twill run --help` shows how it is "
+         "called\n");
+}
+
+TEST_F(Command, WithoutACommandItExplainsItself) {
+  const ExitReport report = line_.twill({});
+  EXPECT_EQ(report.status, 2);
+  EXPECT_THAT(report.output, HasSubstr("Usage: twill"));
+}
+
+TEST_F(Command, UnknownFileAndDefinition) {
+  expect({"run", line_.path("scal.twill")}, 2,
+         "error[E0704]: there is no file '" + line_.path("scal.twill") + "'\n  help: did you mean '" +
+             program_ + "'?\n");
+  expect({"run", program_, "--def", "scales"}, 2,
+         "error[E0705]: '" + program_ + "' has no definition 'scales'\n  help: did you mean 'scale'?\n");
+  expect({"show", program_, "--def", "unrelated"}, 2,
+         "error[E0705]: '" + program_ +
+             "' has no definition 'unrelated'\n  help: it defines: scale, hello, pick\n");
+  const std::string empty = line_.file("empty.twill", "# nothing yet\n");
+  expect({"run", empty}, 2, "error[E0705]: '" + empty + "' defines nothing that could be run\n");
+}
+
+TEST_F(Command, EveryCommandHasHelpWithExamples) {
+  for (const char* command : {"run", "show", "check", "build", "machine", "bench"}) {
+    const ExitReport report = line_.twill({command, "--help"});
+    EXPECT_EQ(report.status, 0) << command;
+    EXPECT_THAT(report.output, HasSubstr(std::string("Usage: twill ") + command));
+    EXPECT_THAT(report.output, HasSubstr("Examples:\n  twill ")) << command;
+  }
+  EXPECT_EQ(line_.twill({"--help"}).status, 0);
+  EXPECT_THAT(line_.twill({"--version"}).output, StartsWith("twill "));
+}
+
+// ---- run
+
+TEST_F(Command, RunPrintsResults) {
+  expect({"run", program_, "--def", "scale", "--in", "x=[1, 2.5, -3]"}, 0,
+         "y: f32[3] = [2, 5, -6]\ntotal: f32 = 1\n");
+  expect({"run", program_, "--def", "scale", "--in", "x=[1, 2]", "--in", "factor=0.5", "--target", "interp"},
+         0, "y: f32[2] = [0.5, 1]\ntotal: f32 = 1.5\n");
+  expect({"run", program_, "--def", "scale", "--in", "x=[]", "--verify"}, 0,
+         "y: f32[0] = []\ntotal: f32 = 0\nverified: identical to the interpreter, bit by bit\n");
+}
+
+TEST_F(Command, RunPrintsEffects) {
+  for (const char* target : {"openmp", "interp"})
+    expect({"run", program_, "--def", "hello", "--in", "n=2", "--target", target}, 0, "hello 0\nhello 1\n");
+}
+
+TEST_F(Command, RunReadsAndWritesFiles) {
+  Data x(Scalar::F32, {100});
+  for (int k = 0; k < 100; ++k) x.set(k, Number::of_double(Scalar::F32, k));
+  save_data(line_.path("x.npy"), x);
+  expect({"run", program_, "--def", "scale", "--in", "x=" + line_.path("x.npy"), "--out",
+          "y=" + line_.path("y.npy")},
+         0, "y: f32[100] written to " + line_.path("y.npy") + "\ntotal: f32 = 9900\n");
+  const Data y = load_data(line_.path("y.npy"), Scalar::F32, 1);
+  EXPECT_EQ(y.get(99).f, 198);
+  expect({"run", program_, "--def", "scale", "--in", "x=" + line_.path("x.npy")}, 0,
+         "y: f32[100]  from 0 to 198, mean 99\ntotal: f32 = 9900\n");
+}
+
+TEST_F(Command, RunConvertsPictures) {
+  const std::string invert = line_.file(
+      "invert.twill", "def invert(img: f32[C, H, W]) -> out { out[c, y, x] = 1 - img[c, y, x] }\n");
+  Data picture(Scalar::U8, {2, 3, 3});
+  for (int k = 0; k < 18; ++k) picture.set(k, Number::of(Scalar::U8, 10 * k));
+  save_data(line_.path("in.ppm"), picture);
+  const ExitReport report = line_.twill({"run", invert, "--in", "img=" + line_.path("in.ppm"), "--out",
+                                         "out=" + line_.path("out.png"), "--verify"});
+  EXPECT_EQ(report.status, 0) << report.output;
+  const Data out = load_data(line_.path("out.png"), Scalar::U8, 3);
+  for (int k = 0; k < 18; ++k) EXPECT_EQ(out.get(k).i, 255 - 10 * k);
+}
+
+TEST_F(Command, RunReadsRecordsAndRows) {
+  const std::string rows =
+      line_.file("rows.twill",
+                 "type Point = { x: f64, n: i32 }\n"
+                 "def total(p: Point[A, B]) -> s { s[a] = sum(b) p[a, b].x * p[a, b].n }\n");
+  expect({"run", rows, "--in", R"(p=[[{"x": 1.5, "n": 2}, [1, 1]], [[0, 0], [2, 3]]])"}, 0,
+         "s: f64[2] = [4, 6]\n");
+  expect({"run", rows, "--in", "p=[[[1, 1]], []]"}, 2,
+         "error[E0708]: '[[[1, 1]], []]' is no value for 'p': its rows differ in length\n"
+         "  help: give a file, an array such as [1, 2, 3], or made-up data such as random:640x480\n");
+}
+
+TEST_F(Command, RunRefusesWhatDoesNotFit) {
+  expect({"run", program_, "--def", "scale"}, 2,
+         "error[E0709]: the input 'x' of 'scale' is missing\n  help: give it with --in x=FILE\n");
+  expect({"run", program_, "--def", "scale", "--in", "x"}, 2,
+         "error[E0706]: '--in x' is not of the form NAME=VALUE\n");
+  expect({"run", program_, "--def", "scale", "--in", "x=[1]", "--in", "x=[2]"}, 2,
+         "error[E0706]: 'x' is given twice\n");
+  expect({"run", program_, "--def", "scale", "--in", "y=[1]"}, 2,
+         "error[E0707]: 'scale' has no input 'y'\n  help: its inputs: x, factor\n");
+  expect({"run", program_, "--def", "scale", "--in", "faktor=1"}, 2,
+         "error[E0707]: 'scale' has no input 'faktor'\n  help: did you mean 'factor'?\n");
+  expect({"run", program_, "--def", "scale", "--in", "x=[1]", "--out", "sum=s.npy"}, 2,
+         "error[E0707]: 'scale' has no result 'sum'\n  help: its results: y, total\n");
+  expect({"run", program_, "--def", "scale", "--in", "x=[1]", "--in", "factor=two"}, 2,
+         "error[E0708]: 'two' is no value for 'factor': it is not of type f32\n"
+         "  help: give a number, such as 1.5, or a .npy file\n");
+  expect({"run", program_, "--def", "hello", "--in", "n=3000000000"}, 2,
+         "error[E0708]: '3000000000' is no value for 'n': it is not of type i32\n"
+         "  help: give a number, such as 1.5, or a .npy file\n");
+  expect({"run", program_, "--def", "scale", "--in", "x=random:2x2"}, 2,
+         "error[E0708]: 'random:2x2' is no value for 'x': it needs 1 dimensions\n"
+         "  help: give a file, an array such as [1, 2, 3], or made-up data such as random:640x480\n");
+  expect({"run", program_, "--def", "scale", "--in", "x=gone.npy"}, 1,
+         "failed[E0601]: cannot read 'gone.npy': No such file or directory\n");
+}
+
+TEST_F(Command, RunTimeErrorsNameThePoint) {
+  const ExitReport report = line_.twill(
+      {"run", program_, "--def", "pick", "--in", "x=[1, 2]", "--in", "p=[0, 2]", "--target", "interp"});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.output, HasSubstr("error[E0505]"));
+  EXPECT_THAT(report.output, HasSubstr("j = 1"));
+  EXPECT_EQ(line_.twill({"run", program_, "--def", "pick", "--in", "x=[1, 2]", "--in", "p=[0, 2]"}).status,
+            1);
+}
+
+TEST_F(Command, RunShowsWhatItCost) {
+  const ExitReport report = line_.twill(
+      {"run", program_, "--def", "scale", "--in", "x=random:1000", "--stats", "--repeat", "3", "--verify"});
+  EXPECT_EQ(report.status, 0) << report.output;
+  EXPECT_THAT(report.output, HasSubstr("sizes               N = 1000\nstages              2\npasses over "
+                                       "memory  2\nintermediate arrays 0\n"));
+  // y is written (4 kB) after x is read, and y is read again for the total.
+  EXPECT_THAT(
+      report.output,
+      HasSubstr("bytes moved         12.0 kB; reading inputs and writing results alone would be 8.0 kB\n"));
+  EXPECT_THAT(report.output, HasSubstr("in the middle of 3 runs"));
+}
+
+TEST_F(Command, RunTakesAPlan) {
+  const ExitReport plan = line_.twill({"show", program_, "--def", "scale", "--as", "plan"});
+  ASSERT_EQ(plan.status, 0);
+  const std::string file = line_.file("plan.json", plan.output);
+  expect({"run", program_, "--def", "scale", "--in", "x=[1]", "--plan", file}, 0,
+         "y: f32[1] = [2]\ntotal: f32 = 2\n");
+  line_.file("plan.json", "{");
+  const ExitReport broken = line_.twill({"run", program_, "--def", "scale", "--in", "x=[1]", "--plan", file});
+  EXPECT_EQ(broken.status, 1);
+  EXPECT_THAT(broken.output, HasSubstr("[E0401]"));
+}
+
+TEST_F(Command, MistakesInProgramsAreShownWithTheirPlace) {
+  const std::string wrong = line_.file("wrong.twill", "def f(x: f32[N]) -> y { y[i] = xx[i] }\n");
+  const ExitReport report = line_.twill({"run", wrong});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.output, StartsWith(wrong + ":1:32: error[E0201]"));
+}
+
+// ---- show
+
+TEST_F(Command, ShowForms) {
+  expect({"show", program_, "--def", "pick"}, 0,
+         "def pick(x: f64[N], p: i64[M]) -> y {\n  y[j] = x[p[j]]\n}\n");
+  expect({"show", program_, "--def", "scale", "--as", "dot"}, 0,
+         "digraph \"scale\" {\n  node [shape=box, fontname=Helvetica];\n  \"x\" [shape=ellipse];\n"
+         "  \"factor\" [shape=ellipse];\n  \"stage y\" [label=\"y\", style=bold];\n"
+         "  \"factor\" -> \"stage y\" [label=\"factor\"];\n  \"x\" -> \"stage y\" [label=\"x\"];\n"
+         "  \"stage total\" [label=\"total\", style=bold];\n  \"stage y\" -> \"stage total\" "
+         "[label=\"y\"];\n}\n");
+  const std::vector<std::pair<std::string, std::string>> marks = {
+      {"plan", "\"clusters\""},
+      {"json", "\"clusters\""},
+      {"loops", "# total"},
+      {"c", "int32_t scale(const twill_host *host"}};
+  for (const auto& [form, mark] : marks)
+    EXPECT_THAT(line_.twill({"show", program_, "--def", "scale", "--as", form}).output, HasSubstr(mark))
+        << form;
+}
+
+TEST_F(Command, ShowAfterAPass) {
+  EXPECT_EQ(line_.twill({"show", program_, "--after", "plan"}).output,
+            line_.twill({"show", program_, "--as", "plan"}).output);
+  EXPECT_EQ(line_.twill({"show", program_, "--after", "nest"}).output,
+            line_.twill({"show", program_, "--as", "loops"}).output);
+  expect({"show", program_, "--after", "plam"}, 2,
+         "error[E0710]: there is no pass 'plam'\n  help: did you mean 'plan'?\n");
+  expect({"show", program_, "--after", "plan", "--as", "c"}, 2,
+         "error[E0711]: after the pass 'plan' a program cannot be shown as 'c' yet\n  help: use --after c, "
+         "or leave it out\n");
+  expect({"show", program_, "--as", "loop"}, 2,
+         "error[E0711]: a program cannot be shown as 'loop'\n  help: did you mean 'loops'?\n");
+}
+
+// ---- check
+
+TEST_F(Command, CheckRunsTests) {
+  const std::string file = line_.file("t.twill", std::string(scale) + R"(test "doubles" {
+  (y, total) = scale([1, 2, 3])
+  expect y == [2, 4, 6], total == 12
+  expect stages == 2, passes == 2
+}
+test "outside" {
+  y = pick([1, 2], [2])
+  expect error "outside"
+}
+)");
+  expect({"check", file}, 0, file + "\n  ok    doubles\n  ok    outside\n2 passed, 0 failed\n");
+  expect({"check", file, "--test", "dou", "--target", "interp"}, 0,
+         file + "\n  ok    doubles\n1 passed, 0 failed\n");
+}
+
+TEST_F(Command, CheckShowsWhatFails) {
+  const std::string file = line_.file("t.twill", std::string(scale) + R"(test "value" {
+  (y, total) = scale([1, 2, 3])
+  expect y[i] < 5
+}
+test "structure" {
+  (y, total) = scale([1, 2, 3])
+  expect passes == 1
+}
+test "no error" {
+  y = pick([1, 2], [1])
+  expect error "outside"
+}
+)");
+  expect({"check", file}, 1,
+         file + "\n  FAIL  value\n" + file +
+             ":9:10: error[E0720]: this does not hold at [2]; it fails at 1 of 3 points\n      expect y[i] < "
+             "5\n             ^^^^^^^^\n"
+             "  FAIL  structure\n" +
+             file +
+             ":13:10: error[E0720]: 'scale' has passes == 2, expected == 1\n      expect passes == 1\n       "
+             "      ^^^^^^^^^^^\n"
+             "  FAIL  no error\n" +
+             file +
+             ":17:3: error[E0720]: the last call does not fail\n      expect error \"outside\"\n      "
+             "^^^^^^^^^^^^^^^^^^^^^^\n"
+             "0 passed, 3 failed\n");
+}
+
+TEST_F(Command, CheckGoesOnAfterABrokenFile) {
+  const std::string broken = line_.file("broken.twill", "def f( {\n");
+  const ExitReport report = line_.twill({"check", broken, program_});
+  EXPECT_EQ(report.status, 1);
+  EXPECT_THAT(report.output,
+              HasSubstr(program_ + "\n  no tests\n0 passed, 0 failed, 1 of 2 files could not be read\n"));
+}
+
+// ---- the cache
+
+TEST_F(Command, AKernelIsCompiledOnce) {
+  const std::vector<std::string> call = {"run", program_, "--def", "scale", "--in", "x=[1]", "--stats"};
+  EXPECT_THAT(line_.twill(call).output, HasSubstr("kernel              compiled now\n"));
+  EXPECT_THAT(line_.twill(call).output, HasSubstr("kernel              found in the cache\n"));
+}
+
+}  // namespace
+}  // namespace twill
