@@ -173,6 +173,7 @@ Code StageNest::parts_loop(int level) {
   const Dim& dim = stage_.dims[here.dim];
   const Range range = ranges_[here.dim];
   For loop{.index = *part_, .lo = t_.number(0), .hi = parts_, .by = here.by};
+  if (here.by == By::Core) loop.enough = t_.compare(Prim::Gt, parts_, t_.number(1));
   const Expr extent = t_.sub(range.hi, range.lo);
   const Expr part = t_.index(*part_);
   const auto bound = [&](Expr p) { return t_.add(range.lo, t_.div(t_.mul(t_.max(extent, t_.number(0)), p), parts_)); };
