@@ -75,15 +75,24 @@ class Table {
                                    bytes_text(moved), bytes_text(traffic_.least)));
     const double rate = moved / best / 1e6;
     const Machine& machine = stats_.compilation->machine;
-    if (machine.rates.copy_gbs == 0)
-      return row("rate", fmt::format("{}{:.1f} GB/s (`twill machine` measures what the machine can do)",
-                                     at_least, rate));
-    row("rate", fmt::format("{}{:.1f} GB/s, {:.0f}% of the machine's {:.1f} GB/s", at_least, rate,
-                            100 * rate / machine.rates.copy_gbs, machine.rates.copy_gbs));
+    if (machine.rates.copy_gbs == 0) {
+      row("rate",
+          fmt::format("{}{:.1f} GB/s (`twill machine` measures what the machine can do)", at_least, rate));
+      return;
+    }
+    const auto share = [&](double of) {
+      return fmt::format("{}{:.1f} GB/s, {:.0f}%", at_least, rate, 100 * rate / of);
+    };
     const MemoryLayer* cache = machine.last_level_cache();
-    if (cache && traffic_.footprint < static_cast<double>(cache->bytes))
-      row("", fmt::format("(all arrays together, {}, fit into the {} cache)", bytes_text(traffic_.footprint),
-                          cache->name));
+    if (cache && cache->read_gbs > 0 && traffic_.complete &&
+        traffic_.footprint < static_cast<double>(cache->bytes)) {
+      row("rate",
+          fmt::format("{} of the {:.1f} GB/s of the {} cache, where all arrays ({}) fit",
+                      share(cache->read_gbs), cache->read_gbs, cache->name, bytes_text(traffic_.footprint)));
+    } else {
+      row("rate", fmt::format("{} of the machine's {:.1f} GB/s", share(machine.rates.copy_gbs),
+                              machine.rates.copy_gbs));
+    }
   }
 
   void passes() {
