@@ -1,5 +1,6 @@
 // The `twill` command from the outside: what every subcommand prints, and how it fails.
 #include "command.h"
+#include "machine/machine.h"
 #include "run/data_files.h"
 
 #include <gmock/gmock.h>
@@ -302,6 +303,24 @@ TEST_F(Command, CheckGoesOnAfterABrokenFile) {
   EXPECT_EQ(report.status, 1);
   EXPECT_THAT(report.output,
               HasSubstr(program_ + "\n  no tests\n0 passed, 0 failed, 1 of 2 files could not be read\n"));
+}
+
+// ---- machine and bench
+
+TEST_F(Command, MachineIsMeasuredOnceAndKept) {
+  const ExitReport first = line_.twill({"machine", "--json"});
+  ASSERT_EQ(first.status, 0) << first.output;
+  const Machine machine = machine_from_json(first.output, "output");
+  EXPECT_GT(machine.rates.copy_gbs, 0);
+  EXPECT_EQ(machine_from_json(line_.twill({"machine", "--json"}).output, "output"), machine);
+  const ExitReport table = line_.twill({"machine"});
+  EXPECT_THAT(table.output, StartsWith(machine.name + "\n"));
+  EXPECT_THAT(table.output, HasSubstr("\nknown from " + line_.path("cache/machine-")));
+}
+
+TEST_F(Command, UnknownSuite) {
+  expect({"bench", "linalgg"}, 2,
+         "error[E0730]: there is no suite 'linalgg'\n  help: the suites are linalg, stencil, compile\n");
 }
 
 // ---- the cache
