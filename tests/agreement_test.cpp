@@ -24,7 +24,8 @@ std::vector<Source> blocks_of(const std::filesystem::path& page) {
   for (std::size_t at = text.find(open); at != std::string::npos; at = text.find(open, at)) {
     at += open.size();
     const std::size_t end = text.find(close, at);
-    blocks.push_back({page.filename().string() + "#" + std::to_string(blocks.size()), text.substr(at, end - at)});
+    blocks.push_back(
+        {page.filename().string() + "#" + std::to_string(blocks.size()), text.substr(at, end - at)});
     at = end + close.size();
   }
   return blocks;
@@ -47,9 +48,12 @@ std::vector<Data> inputs_for(const Program& program, std::int64_t size) {
   for (const Input& input : program.inputs) {
     std::vector<std::int64_t> shape;
     for (Expr extent : program[input.array].shape) {
-      if (const Literal* literal = as<Literal>(extent)) shape.push_back(literal->value.i);
-      else if (const SizeRef* symbol = as<SizeRef>(extent)) shape.push_back(size + symbol->symbol.value % 2);
-      else shape.push_back(size + 1);
+      if (const Literal* literal = as<Literal>(extent))
+        shape.push_back(literal->value.i);
+      else if (const SizeRef* symbol = as<SizeRef>(extent))
+        shape.push_back(size + symbol->symbol.value % 2);
+      else
+        shape.push_back(size + 1);
     }
     inputs.push_back(twill::random_data(program[input.array].type, std::move(shape), 7 + inputs.size()));
     const Type& type = inputs.back().type();
@@ -94,7 +98,8 @@ TEST_P(Agreement, KernelsMeanWhatTheInterpreterMeans) {
         const std::vector<Data> inputs = inputs_for(*program, size);
         const Result want = attempt([&] { return interpret(*program, inputs); });
         const Result got = attempt([&] { return compiled.kernel->run(inputs); });
-        ASSERT_EQ(want.outcome.has_value(), got.outcome.has_value()) << "interpreter: " << want.error << ", kernel: " << got.error;
+        ASSERT_EQ(want.outcome.has_value(), got.outcome.has_value())
+            << "interpreter: " << want.error << ", kernel: " << got.error;
         if (!want.outcome) continue;
         // Numbers that were computed in another order may be written differently.
         EXPECT_EQ(want.outcome->effects.size(), got.outcome->effects.size());
@@ -115,11 +120,13 @@ TEST_P(Agreement, KernelsMeanWhatTheInterpreterMeans) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Agreement, testing::ValuesIn(sources()), [](const testing::TestParamInfo<Source>& source) {
-  std::string name;
-  for (char c : source.param.name) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(All, Agreement, testing::ValuesIn(sources()),
+                         [](const testing::TestParamInfo<Source>& source) {
+                           std::string name;
+                           for (char c : source.param.name)
+                             name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace twill

@@ -33,8 +33,10 @@ std::string loops_of(const Program& program, const Cluster& cluster) {
   for (const ChainLevel& level : levels) {
     if (!text.empty()) text += " / ";
     text += name_of(level.by);
-    if (level.cut.kind == Cut::Kind::Parts) text += " parts";
-    else if (level.cut.count > 1) text += " step " + std::to_string(level.cut.count);
+    if (level.cut.kind == Cut::Kind::Parts)
+      text += " parts";
+    else if (level.cut.count > 1)
+      text += " step " + std::to_string(level.cut.count);
     text += " " + stage->dims[level.dim].name;
   }
   return text;
@@ -45,7 +47,8 @@ std::string default_loops(const std::string& text) {
   const Planned planned = default_plan(*program, two_cores());
   std::string all;
   for (const BlockPlan& block : planned.plan.blocks) {
-    for (const Cluster& cluster : block.clusters) all += (all.empty() ? "" : "; ") + loops_of(*program, cluster);
+    for (const Cluster& cluster : block.clusters)
+      all += (all.empty() ? "" : "; ") + loops_of(*program, cluster);
   }
   return all;
 }
@@ -61,7 +64,8 @@ std::string refusal(const std::string& text, const std::function<void(Cluster&)>
 
 Loop loop(int dim, Cut cut, By by, LoopTree body) { return {{{0, dim}}, cut, by, std::move(body)}; }
 
-const char* const matmul = "def matmul(a: f32[I, K], b: f32[K, J]) -> c { c[i, j] = sum(k) a[i, k] * b[k, j] }";
+const char* const matmul =
+    "def matmul(a: f32[I, K], b: f32[K, J]) -> c { c[i, j] = sum(k) a[i, k] * b[k, j] }";
 const char* const dot = "def dot(a: f32[N], b: f32[N]) -> s { s = sum(i) a[i] * b[i] }";
 const char* const scan = "def running(x: f32[N]) -> c { c[i] = scan(+, i) x[i] }";
 
@@ -77,30 +81,38 @@ TEST(Plan, TextThatIsNoPlanIsRefused) {
         {"instances": [], "loops": [{"axes": [], "step": 1, "by": "magic", "body": []}], "stores": [], "merges": [], "grain": 0}]}]})");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "error[E0401]: this is not a plan: 'magic' is no way to run a loop\n  help: plans are written by `twill show --as plan`\n");
+    EXPECT_STREQ(error.what(),
+                 "error[E0401]: this is not a plan: 'magic' is no way to run a loop\n  help: plans are "
+                 "written by `twill show --as plan`\n");
   }
 }
 
 TEST(DefaultPlan, OrdersLoopsForContiguousAccess) {
   EXPECT_EQ(default_loops(matmul), "core i / seq step 1024 j / seq k / simd j");
-  EXPECT_EQ(default_loops("def mv(a: f32[I, K], x: f32[K]) -> y { y[i] = sum(k) a[i, k] * x[k] }"), "core i / simd k");
+  EXPECT_EQ(default_loops("def mv(a: f32[I, K], x: f32[K]) -> y { y[i] = sum(k) a[i, k] * x[k] }"),
+            "core i / simd k");
   EXPECT_EQ(default_loops("def t(a: f32[N, M]) -> b { b[j, i] = a[i, j] }"), "core j / simd i");
 }
 
 TEST(DefaultPlan, CutsIntoPartsWhereNothingIsIndependent) {
   EXPECT_EQ(default_loops(dot), "core parts i / simd i");
   EXPECT_EQ(default_loops(scan), "core parts i / seq i");
-  EXPECT_EQ(default_loops("def h(x: u8[N]) -> h: i64[256] { h = scatter(+) { x[i] <- 1 | i } }"), "core parts i / seq i");
+  EXPECT_EQ(default_loops("def h(x: u8[N]) -> h: i64[256] { h = scatter(+) { x[i] <- 1 | i } }"),
+            "core parts i / seq i");
   EXPECT_EQ(default_loops("def f(x: i32[N]) -> y { y = [ v | v in x, v > 0 ] }"), "core parts v / seq v");
 }
 
 TEST(DefaultPlan, WritesOutSmallFolds) {
-  EXPECT_EQ(default_loops("def blur(x: f32[H, W], w: f32[5]) -> y { y[y, x] = sum(k < 5) w[k] * x[y, clamp(x + k - 2)] }"),
-            "core y / simd x / unroll k");
+  EXPECT_EQ(
+      default_loops(
+          "def blur(x: f32[H, W], w: f32[5]) -> y { y[y, x] = sum(k < 5) w[k] * x[y, clamp(x + k - 2)] }"),
+      "core y / simd x / unroll k");
 }
 
 TEST(DefaultPlan, RunsRecurrencesInOrder) {
-  EXPECT_EQ(default_loops("def s(b: f32[N]) -> x { x[i] = seq(i) 0.5 * (b[i] + (if i > 0 then x[i-1] else 0)) }"), "seq i");
+  EXPECT_EQ(
+      default_loops("def s(b: f32[N]) -> x { x[i] = seq(i) 0.5 * (b[i] + (if i > 0 then x[i-1] else 0)) }"),
+      "seq i");
 }
 
 TEST(DefaultPlan, SaysWhatItGaveUp) {
@@ -109,17 +121,27 @@ TEST(DefaultPlan, SaysWhatItGaveUp) {
   ASSERT_FALSE(planned.reasons.empty());
   EXPECT_EQ(planned.reasons.front().code, "not-associative");
   EXPECT_EQ(planned.reasons.front().text,
-            "no several cores: the parts of 's' cannot be combined: the program is strict about the order of float operations");
+            "no several cores: the parts of 's' cannot be combined: the program is strict about the order of "
+            "float operations");
 }
 
 TEST(Legality, RefusesWithAReason) {
-  EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.loops = {loop(0, {}, By::Core, {loop(1, {}, By::Seq, {Leaf{0}})})}; }),
+  EXPECT_EQ(refusal(matmul,
+                    [](Cluster& c) { c.loops = {loop(0, {}, By::Core, {loop(1, {}, By::Seq, {Leaf{0}})})}; }),
             "illegal-loops: no loop runs over 'k'");
-  EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.loops = {loop(2, {}, By::Core, {loop(0, {}, By::Seq, {loop(1, {}, By::Seq, {Leaf{0}})})})}; }),
-            "not-parallel: 'k' is a fold dimension of 'c' and is only parallel when cut into parts");
+  EXPECT_EQ(
+      refusal(matmul,
+              [](Cluster& c) {
+                c.loops = {loop(2, {}, By::Core, {loop(0, {}, By::Seq, {loop(1, {}, By::Seq, {Leaf{0}})})})};
+              }),
+      "not-parallel: 'k' is a fold dimension of 'c' and is only parallel when cut into parts");
   EXPECT_EQ(refusal(dot, [](Cluster& c) { c.merges.clear(); }),
             "illegal-merge: 's' needs a merge by partial: it is cut into parts along a fold dimension");
-  EXPECT_EQ(refusal(scan, [](Cluster& c) { c.loops = {loop(0, {Cut::Kind::Step, 8}, By::Seq, {loop(0, {}, By::Seq, {Leaf{0}})})}; c.merges.clear(); }),
+  EXPECT_EQ(refusal(scan,
+                    [](Cluster& c) {
+                      c.loops = {loop(0, {Cut::Kind::Step, 8}, By::Seq, {loop(0, {}, By::Seq, {Leaf{0}})})};
+                      c.merges.clear();
+                    }),
             "illegal-cut: the scanned dimension 'i' is not tiled");
   EXPECT_EQ(refusal("def tri(a: f32[N, N]) -> s { s[i] = sum(j <= i) a[i, j] }",
                     [](Cluster& c) { c.loops = {loop(1, {}, By::Seq, {loop(0, {}, By::Seq, {Leaf{0}})})}; }),
@@ -129,12 +151,17 @@ TEST(Legality, RefusesWithAReason) {
             "not-parallel: 'i' is a seq dimension of 'x' and is only parallel when cut into parts");
   EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.instances.front().stage = "d"; }),
             "unknown-stage: the program has no stage 'd' here, or the plan runs it twice");
-  EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.stores = {{0, 0, Keep::Alias, -1}}; }), "illegal-alias: 'c' is not a new version of an array");
+  EXPECT_EQ(refusal(matmul,
+                    [](Cluster& c) {
+                      c.stores = {{0, 0, Keep::Alias, -1}};
+                    }),
+            "illegal-alias: 'c' is not a new version of an array");
 }
 
 TEST(Schedule, CountsPassesLoopsAndBuffers) {
   const auto program = program_of(
-      "def softmax(x: f32[N, M]) -> y { m[i] = max(j) x[i, j]; e[i, j] = exp(x[i, j] - m[i]); s[i] = sum(j) e[i, j]; "
+      "def softmax(x: f32[N, M]) -> y { m[i] = max(j) x[i, j]; e[i, j] = exp(x[i, j] - m[i]); s[i] = sum(j) "
+      "e[i, j]; "
       "y[i, j] = e[i, j] / s[i] }");
   const auto schedule = elaborate(program, two_cores(), default_plan(*program, two_cores()).plan);
   ASSERT_TRUE(schedule);
@@ -147,7 +174,8 @@ TEST(Schedule, CountsPassesLoopsAndBuffers) {
 }
 
 TEST(Schedule, UpdatesInPlaceWhereNobodyNeedsTheOldVersion) {
-  const auto program = program_of("def f(x: f32[N]) -> z { y[i] = 2 * x[i]; z[i] into y = y[i] + 1 where 0 < i < N - 1 }");
+  const auto program =
+      program_of("def f(x: f32[N]) -> z { y[i] = 2 * x[i]; z[i] into y = y[i] + 1 where 0 < i < N - 1 }");
   const auto schedule = elaborate(program, two_cores(), default_plan(*program, two_cores()).plan);
   ASSERT_TRUE(schedule);
   EXPECT_EQ(schedule->body.passes[1].stages[0].outputs[0].keep, Keep::Alias);

@@ -22,7 +22,9 @@ Compilation compile(std::shared_ptr<const Program> program, const Machine& machi
 }
 
 Kernel compile(const Program& program) {
-  return *compile(std::make_shared<const Program>(program), this_machine(cache_directory(), Measure::Never).machine).kernel;
+  return *compile(std::make_shared<const Program>(program),
+                  this_machine(cache_directory(), Measure::Never).machine)
+              .kernel;
 }
 
 }  // namespace twill

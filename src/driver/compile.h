@@ -11,9 +11,9 @@
 namespace twill {
 
 struct Options {
-  std::optional<Plan> plan;         // instead of the default plan; refused with E0402 if it is illegal
+  std::optional<Plan> plan;  // instead of the default plan; refused with E0402 if it is illegal
   CompileOptions compiler;
-  std::string stop_after;           // name of a pass; empty: all of them
+  std::string stop_after;  // name of a pass; empty: all of them
 };
 
 /// What the pipeline hands from pass to pass; each pass fills in the next part.
@@ -22,7 +22,7 @@ struct Compilation {
   Machine machine;
   Options options;
   std::optional<Plan> plan;
-  std::vector<Reason> reasons;      // decisions taken and not taken
+  std::vector<Reason> reasons;  // decisions taken and not taken
   std::optional<Schedule> schedule;
   std::optional<nest::Nest> nest;
   std::optional<CSource> source;

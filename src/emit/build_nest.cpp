@@ -17,7 +17,9 @@ bool depends_on_run_time(const Program& program, const Array& array) {
     bool found = false;
     visit(extent, [&](Expr node) {
       if (as<Read>(node)) found = true;
-      if (const SizeRef* size = as<SizeRef>(node); size && program[size->symbol].origin == Symbol::Origin::Born) found = true;
+      if (const SizeRef* size = as<SizeRef>(node);
+          size && program[size->symbol].origin == Symbol::Origin::Born)
+        found = true;
     });
     return found;
   });
@@ -65,7 +67,8 @@ class Builder {
   }
 
   ArrayId root(ArrayId array) const {
-    for (auto found = nest_.memory_of.find(array); found != nest_.memory_of.end(); found = nest_.memory_of.find(array)) {
+    for (auto found = nest_.memory_of.find(array); found != nest_.memory_of.end();
+         found = nest_.memory_of.find(array)) {
       array = found->second;
     }
     return array;
@@ -78,8 +81,10 @@ class Builder {
         for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
           if (stage.outputs[o].keep != Keep::Alias) continue;
           const Output& output = stage.stage->outputs[o];
-          if (is_result(output.array)) nest_.memory_of[root(*output.into)] = output.array;
-          else nest_.memory_of[output.array] = *output.into;
+          if (is_result(output.array))
+            nest_.memory_of[root(*output.into)] = output.array;
+          else
+            nest_.memory_of[output.array] = *output.into;
         }
         for (const BlockSchedule& inner : stage.blocks) share_memory(inner);
       }
@@ -126,7 +131,8 @@ class Builder {
   Code release(const Stage& stage, int branch) {
     const Block* inner = nullptr;
     if (const Nested* nested = std::get_if<Nested>(&stage.body)) inner = nested->block.get();
-    if (const Branch* split = std::get_if<Branch>(&stage.body)) inner = (branch == 0 ? split->then : split->otherwise).get();
+    if (const Branch* split = std::get_if<Branch>(&stage.body))
+      inner = (branch == 0 ? split->then : split->otherwise).get();
     std::set<ArrayId> own;
     for (const Stage& s : inner->stages) {
       for (const Output& output : s.outputs) {
@@ -135,7 +141,8 @@ class Builder {
     }
     Code code;
     for (ArrayId result : inner->results) {
-      if (own.erase(result) > 0 && t_.program()[result].rank() > 0 && needs_memory(result)) code.push_back({Free{result}});
+      if (own.erase(result) > 0 && t_.program()[result].rank() > 0 && needs_memory(result))
+        code.push_back({Free{result}});
     }
     return code;
   }
@@ -143,7 +150,8 @@ class Builder {
   /// Does a stage of the block compute the next state into memory of its own, so that the state before and
   /// after a step can change places?
   bool changes_places(const Block& inner, const Carry& carry) const {
-    const auto uses = std::count_if(inner.carries.begin(), inner.carries.end(), [&](const Carry& c) { return c.next == carry.next; });
+    const auto uses = std::count_if(inner.carries.begin(), inner.carries.end(),
+                                    [&](const Carry& c) { return c.next == carry.next; });
     if (uses != 1 || nest_.memory_of.contains(carry.next)) return false;
     for (const Stage& stage : inner.stages) {
       for (const Output& output : stage.outputs) {
@@ -185,13 +193,14 @@ class Builder {
       const Output& output = stage.outputs[o];
       if (std::get<Seq>(output.combine.front()).last) continue;
       const ArrayId result = inner.results[o];
-      append(body, over_elements(t_, "e", t_.program()[result].shape, [&](std::vector<Expr> indices) {
-        std::vector<Expr> at = output.at;
-        at.insert(at.end(), indices.begin(), indices.end());
-        Code put;
-        put.push_back(t_.put(output.array, at, output.value ? output.value : t_.read(result, indices)));
-        return put;
-      }));
+      append(
+          body, over_elements(t_, "e", t_.program()[result].shape, [&](std::vector<Expr> indices) {
+            std::vector<Expr> at = output.at;
+            at.insert(at.end(), indices.begin(), indices.end());
+            Code put;
+            put.push_back(t_.put(output.array, at, output.value ? output.value : t_.read(result, indices)));
+            return put;
+          }));
     }
     append(body, step(inner, swapped, copied, assigned));
 
@@ -204,7 +213,9 @@ class Builder {
       const ArrayId counter = t_.new_variable(dim.name + "_next", Scalar::I64);
       code.push_back({Local{counter, dim.lo ? dim.lo : t_.number(0)}});
       While loop{dim.condition, {}};
-      if (dim.hi) loop.condition = t_.pool().apply(Prim::And, {t_.compare(Prim::Lt, t_.read(counter), dim.hi), dim.condition});
+      if (dim.hi)
+        loop.condition =
+            t_.pool().apply(Prim::And, {t_.compare(Prim::Lt, t_.read(counter), dim.hi), dim.condition});
       loop.body.push_back({Let{dim.id, t_.read(counter)}});
       append(loop.body, std::move(body));
       loop.body.push_back(t_.put(counter, {}, t_.add(t_.read(counter), t_.number(1))));
@@ -219,8 +230,10 @@ class Builder {
   Code make_room(ArrayId array) {
     Code code;
     if (!needs_memory(array)) return code;
-    if (t_.program()[array].rank() == 0) code.push_back({Local{array, {}}});
-    else code.push_back({Allocate{array, is_result(array)}});
+    if (t_.program()[array].rank() == 0)
+      code.push_back({Local{array, {}}});
+    else
+      code.push_back({Allocate{array, is_result(array)}});
     return code;
   }
 
@@ -231,7 +244,9 @@ class Builder {
     std::vector<std::pair<ArrayId, ArrayId>> second;  // from, to
     for (const std::vector<Carry>* list : {&copied, &assigned}) {
       for (const Carry& carry : *list) {
-        const bool from_state = std::any_of(inner.carries.begin(), inner.carries.end(), [&](const Carry& c) { return root(c.inside) == root(carry.next); });
+        const bool from_state = std::any_of(inner.carries.begin(), inner.carries.end(), [&](const Carry& c) {
+          return root(c.inside) == root(carry.next);
+        });
         const Array next = t_.program()[carry.next];
         if (!from_state) {
           second.push_back({carry.next, carry.inside});
@@ -249,12 +264,17 @@ class Builder {
       }
     }
     for (const auto& [from, to] : second) {
-      if (t_.program()[to].rank() == 0) code.push_back(t_.put(to, {}, t_.read(from)));
-      else code.push_back({Copy{to, from}});
+      if (t_.program()[to].rank() == 0)
+        code.push_back(t_.put(to, {}, t_.read(from)));
+      else
+        code.push_back({Copy{to, from}});
     }
     for (const auto& [from, to] : second) {
-      const bool kept = t_.program()[to].rank() > 0 && std::none_of(inner.carries.begin(), inner.carries.end(), [&](const Carry& c) { return c.next == from; });
-      const bool computed = t_.program()[to].rank() > 0 && !kept && defined_inside(inner, from) && needs_memory(from);
+      const bool kept =
+          t_.program()[to].rank() > 0 && std::none_of(inner.carries.begin(), inner.carries.end(),
+                                                      [&](const Carry& c) { return c.next == from; });
+      const bool computed =
+          t_.program()[to].rank() > 0 && !kept && defined_inside(inner, from) && needs_memory(from);
       if ((kept || computed) && freed_.insert(from).second) code.push_back({Free{from}});
     }
     for (const Carry& carry : swapped) code.push_back({Swap{carry.inside, carry.next}});
@@ -279,7 +299,8 @@ class Builder {
     for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
       const Output& output = stage.outputs[o];
       if (!std::get<Seq>(output.combine.front()).last) continue;
-      const auto carry = std::find_if(inner.carries.begin(), inner.carries.end(), [&](const Carry& c) { return c.next == inner.results[o]; });
+      const auto carry = std::find_if(inner.carries.begin(), inner.carries.end(),
+                                      [&](const Carry& c) { return c.next == inner.results[o]; });
       ensure(carry != inner.carries.end(), "the final state of a loop is not one of its carried states");
       const bool has_place = !needs_memory(output.array);
       if (t_.program()[output.array].rank() == 0) {
@@ -295,7 +316,8 @@ class Builder {
       }
     }
     for (const Carry& carry : inner.carries) {
-      if (t_.program()[carry.inside].rank() > 0 && !taken.contains(carry.inside)) code.push_back({Free{carry.inside}});
+      if (t_.program()[carry.inside].rank() > 0 && !taken.contains(carry.inside))
+        code.push_back({Free{carry.inside}});
     }
     return code;
   }
@@ -303,8 +325,8 @@ class Builder {
   Nest& nest_;
   Tables t_;
   const Schedule& schedule_;
-  std::set<ArrayId> standing_;    // arrays whose memory was made outside of the block that computes them
-  std::set<ArrayId> carried_;     // states of loops: they live as long as their loop
+  std::set<ArrayId> standing_;  // arrays whose memory was made outside of the block that computes them
+  std::set<ArrayId> carried_;   // states of loops: they live as long as their loop
   std::set<ArrayId> freed_;
 };
 

@@ -9,7 +9,9 @@ namespace twill {
 
 using namespace nest;
 
-void CCode::line(const std::string& text) { w_->text += std::string(2 * static_cast<std::size_t>(w_->depth), ' ') + text + "\n"; }
+void CCode::line(const std::string& text) {
+  w_->text += std::string(2 * static_cast<std::size_t>(w_->depth), ' ') + text + "\n";
+}
 
 void CCode::lines(const std::vector<std::string>& list) {
   for (const std::string& text : list) line(text);
@@ -49,7 +51,8 @@ std::string CCode::value(Expr e) {
 
 // ---- functions -------------------------------------------------------------------------------------------
 
-std::string CCode::kernel(const CSource&, const std::string& signature, const std::map<ArrayId, std::pair<std::string, std::string>>& born) {
+std::string CCode::kernel(const CSource&, const std::string& signature,
+                          const std::map<ArrayId, std::pair<std::string, std::string>>& born) {
   born_ = born;
   Writer writer;
   writer.is_kernel = true;
@@ -58,12 +61,15 @@ std::string CCode::kernel(const CSource&, const std::string& signature, const st
   for (const auto& [array, names] : born_) {
     for (std::size_t d = 0; d < program_[array].shape.size(); ++d) {
       const std::string extent = value(program_[array].shape[d]);
-      line(names.second + "[" + std::to_string(d) + "] = " + c_.prelude.need("twill_extent") + "(" + extent + ");");
+      line(names.second + "[" + std::to_string(d) + "] = " + c_.prelude.need("twill_extent") + "(" + extent +
+           ");");
     }
   }
   std::string text = signature + " {\n";
   text += "  twill_frame frame_, *const frame = &frame_;\n  twill_begin(frame, host);\n";
-  text += "#ifdef _OPENMP\n  const int64_t " + c_.names.of(nest_.workers) + " = omp_get_max_threads();\n#else\n  const int64_t " + c_.names.of(nest_.workers) + " = 1;\n#endif\n  (void)" + c_.names.of(nest_.workers) + ";\n";
+  text += "#ifdef _OPENMP\n  const int64_t " + c_.names.of(nest_.workers) +
+          " = omp_get_max_threads();\n#else\n  const int64_t " + c_.names.of(nest_.workers) +
+          " = 1;\n#endif\n  (void)" + c_.names.of(nest_.workers) + ";\n";
   if (writer.uses_bad) text += "  int32_t bad = 0;\n";
   text += writer.text;
   text += writer.uses_bad ? "  return twill_end(frame, bad);\n}\n" : "  return twill_end(frame, 0);\n}\n";
@@ -88,7 +94,8 @@ std::size_t CCode::puts(const Code& list, std::size_t first) {
   const auto reads_written = [&](Expr root) {
     bool found = false;
     visit(root, [&](Expr node) {
-      if (const Read* read = as<Read>(node); read && written.contains(c_.names.memory(read->array))) found = true;
+      if (const Read* read = as<Read>(node); read && written.contains(c_.names.memory(read->array)))
+        found = true;
     });
     return found;
   };
@@ -96,7 +103,8 @@ std::size_t CCode::puts(const Code& list, std::size_t first) {
   CExpressions print = expressions();
   for (; end < list.size(); ++end) {
     const Put* put = std::get_if<Put>(&list[end].kind);
-    if (!put || reads_written(put->value) || std::any_of(put->at.begin(), put->at.end(), reads_written)) break;
+    if (!put || reads_written(put->value) || std::any_of(put->at.begin(), put->at.end(), reads_written))
+      break;
     print.expect(put->value);
     for (Expr at : put->at) print.expect(at);
     written.insert(c_.names.memory(put->array));
@@ -108,18 +116,26 @@ std::size_t CCode::puts(const Code& list, std::size_t first) {
 
 void CCode::put(CExpressions& print, const Put& s) {
   std::string fine;
-  const std::string target = s.checked ? print.checked_element(s.array, s.at, fine) : print.element(s.array, s.at);
+  const std::string target =
+      s.checked ? print.checked_element(s.array, s.at, fine) : print.element(s.array, s.at);
   std::string text;
   if (!s.op) {
     text = target + " = " + print.text(s.value) + ";";
   } else {
     const Operator& op = *s.op;
-    const bool wide = op.type.is_scalar() && info(op.type.scalar()).bytes >= 4 && op.type.scalar() != Scalar::Bool;
-    const Expr call = op.prim ? Expr{} : program_.pool->invoke(op.function, op.type, {program_.pool->read(s.array, op.type, s.at), s.value});
-    if (wide && op.prim == Prim::Add) text = target + " += " + print.text(s.value) + ";";
-    else if (wide && op.prim == Prim::Mul) text = target + " *= " + print.text(s.value, 4) + ";";
-    else if (call && is_partial(call, program_.functions)) text = target + " = " + print.text(call) + ";";
-    else text = target + " = " + print.combine(op, {target}, print.print(s.value)) + ";";
+    const bool wide =
+        op.type.is_scalar() && info(op.type.scalar()).bytes >= 4 && op.type.scalar() != Scalar::Bool;
+    const Expr call = op.prim ? Expr{}
+                              : program_.pool->invoke(op.function, op.type,
+                                                      {program_.pool->read(s.array, op.type, s.at), s.value});
+    if (wide && op.prim == Prim::Add)
+      text = target + " += " + print.text(s.value) + ";";
+    else if (wide && op.prim == Prim::Mul)
+      text = target + " *= " + print.text(s.value, 4) + ";";
+    else if (call && is_partial(call, program_.functions))
+      text = target + " = " + print.text(call) + ";";
+    else
+      text = target + " = " + print.combine(op, {target}, print.print(s.value)) + ";";
   }
   lines(print.take_lines());
   line(fine.empty() || fine == "true" ? text : "if (" + fine + ") " + text);
@@ -172,7 +188,8 @@ void CCode::serial_loop(const For& s) {
   w_->uses_bad |= inner.uses_bad;
   if (s.by == By::Simd) {
     std::string pragma = "#pragma omp simd";
-    for (const Reduction& r : s.reductions) pragma += " reduction(" + reduction_name(r.op) + " : " + c_.names.of(r.variable) + ")";
+    for (const Reduction& r : s.reductions)
+      pragma += " reduction(" + reduction_name(r.op) + " : " + c_.names.of(r.variable) + ")";
     if (inner.uses_bad) pragma += " reduction(max : bad)";
     w_->text += pragma + "\n";
   }
@@ -187,7 +204,10 @@ void CCode::shared_loop(const For& s) {
   while (together.back()->body.size() == 1) {
     const For* next = std::get_if<For>(&together.back()->body.front().kind);
     if (!next || next->by != By::Core || next->down) break;
-    if (std::any_of(together.begin(), together.end(), [&](const For* f) { return mentions(next->lo, f->index) || mentions(next->hi, f->index); })) break;
+    if (std::any_of(together.begin(), together.end(), [&](const For* f) {
+          return mentions(next->lo, f->index) || mentions(next->hi, f->index);
+        }))
+      break;
     together.push_back(next);
   }
   const Code& body = together.back()->body;
@@ -199,7 +219,8 @@ void CCode::shared_loop(const For& s) {
     arguments += ", " + argument;
   };
   const auto is_constant = [&](ArrayId array) {
-    return std::any_of(program_.constants.begin(), program_.constants.end(), [&](const Constant& c) { return c.array == array; });
+    return std::any_of(program_.constants.begin(), program_.constants.end(),
+                       [&](const Constant& c) { return c.array == array; });
   };
   for (ArrayId array : uses.arrays) {
     if (is_constant(array)) continue;
@@ -216,7 +237,8 @@ void CCode::shared_loop(const For& s) {
   Writer* outer = std::exchange(w_, &inner);
   code(body);
   w_ = outer;
-  parts_ += "static __attribute__((noinline)) int32_t " + function + "(" + parameters + ") {\n  (void)frame;\n";
+  parts_ +=
+      "static __attribute__((noinline)) int32_t " + function + "(" + parameters + ") {\n  (void)frame;\n";
   if (inner.uses_bad) parts_ += "  int32_t bad = 0;\n";
   parts_ += inner.text + (inner.uses_bad ? "  return bad;\n}\n\n" : "  return 0;\n}\n\n");
 
@@ -224,13 +246,15 @@ void CCode::shared_loop(const For& s) {
   const std::string condition = s.enough ? " if (" + value(s.enough) + ")" : "";
   std::vector<std::string> heads;
   for (const For* f : together) heads.push_back(loop_head(*f));
-  const std::string collapse = together.size() > 1 ? " collapse(" + std::to_string(together.size()) + ")" : "";
+  const std::string collapse =
+      together.size() > 1 ? " collapse(" + std::to_string(together.size()) + ")" : "";
   if (uses.streams) {
     w_->text += "#pragma omp parallel" + condition + " reduction(max : bad)\n";
     open("{");
     w_->text += "#pragma omp for schedule(static)" + collapse + " nowait\n";
   } else {
-    w_->text += "#pragma omp parallel for schedule(static)" + collapse + condition + " reduction(max : bad)\n";
+    w_->text +=
+        "#pragma omp parallel for schedule(static)" + collapse + condition + " reduction(max : bad)\n";
   }
   for (const std::string& head : heads) open(head);
   const std::string done = c_.names.fresh("code");
@@ -276,21 +300,25 @@ void CCode::of(const Within& s) {
 
 void CCode::of(const Window& s) {
   const std::string type = c_.names.type(program_[s.view].type);
-  const std::string &view = c_.names.of(s.view), store = c_.names.fresh(view + "_store"), past = c_.names.fresh(view + "_past");
+  const std::string &view = c_.names.of(s.view), store = c_.names.fresh(view + "_store"),
+                    past = c_.names.fresh(view + "_past");
   open("{");
   CExpressions print = expressions();
   const std::string place = "&" + print.element(s.array, s.at);
   const std::string count = print.number_of_elements(s.array);
   lines(print.take_lines());
-  line("const bool " + past + " = (" + count + ") * (int64_t)sizeof(" + type + ") >= " + std::to_string(s.stream_above) + ";");
+  line("const bool " + past + " = (" + count + ") * (int64_t)sizeof(" + type +
+       ") >= " + std::to_string(s.stream_above) + ";");
   line(type + " " + store + "[" + std::to_string(s.capacity) + "] __attribute__((aligned(64)));");
   line(type + " *restrict " + view + " = " + past + " ? " + store + " : " + place + ";");
   code(s.body);
-  line("if (" + past + ") " + c_.prelude.need("twill_stream") + "(" + place + ", " + store + ", (size_t)(" + value(s.count) + ") * sizeof(" + type + "));");
+  line("if (" + past + ") " + c_.prelude.need("twill_stream") + "(" + place + ", " + store + ", (size_t)(" +
+       value(s.count) + ") * sizeof(" + type + "));");
   close();
 }
 
-// ---- the rest ----------------------------------------------------------------------------------------------
+// ---- the rest
+// ----------------------------------------------------------------------------------------------
 
 void CCode::of(const Remark& s) {
   stage_ = s.stage;
@@ -314,7 +342,8 @@ void CCode::of(const Allocate& s) {
   CExpressions print = expressions();
   const std::string count = print.number_of_elements(s.array);
   lines(print.take_lines());
-  const std::string call = s.keep ? c_.prelude.need("twill_keep") + "(" : std::string("twill_allocate(frame, ");
+  const std::string call =
+      s.keep ? c_.prelude.need("twill_keep") + "(" : std::string("twill_allocate(frame, ");
   line(type + " *" + name + " = " + call + "sizeof(" + type + "), " + count + ");");
   if (s.keep) line("*" + born_.at(s.array).first + " = " + name + ";");
   line("if (!" + name + ") " + leave(std::to_string(error_code("there is not enough memory"))));
@@ -349,7 +378,8 @@ void CCode::of(const Copy& s) {
   const std::string count = print.number_of_elements(s.to);
   lines(print.take_lines());
   const std::string type = c_.names.type(program_[s.to].type);
-  line("memcpy(" + c_.names.of(s.to) + ", " + c_.names.of(s.from) + ", (size_t)(" + count + ") * sizeof(" + type + "));");
+  line("memcpy(" + c_.names.of(s.to) + ", " + c_.names.of(s.from) + ", (size_t)(" + count + ") * sizeof(" +
+       type + "));");
 }
 
 void CCode::of(const Born& s) { line("int64_t " + c_.names.of(s.symbol) + " = 0;"); }
@@ -357,7 +387,7 @@ void CCode::of(const Born& s) { line("int64_t " + c_.names.of(s.symbol) + " = 0;
 void CCode::of(const SetSize& s) { line(c_.names.of(s.symbol) + " = " + value(s.value) + ";"); }
 
 void CCode::of(const Growable& s) {
-  const std::string &name = c_.names.of(s.array);
+  const std::string& name = c_.names.of(s.array);
   line(c_.names.type(program_[s.array].type) + " *" + name + " = NULL;");
   line("int64_t " + name + "_room = 0, " + c_.names.of(s.length) + " = 0;");
 }
@@ -366,7 +396,8 @@ void CCode::of(const Push& s) {
   const std::string &name = c_.names.of(s.array), &length = c_.names.of(s.length);
   const std::string text = value(s.value);
   open("if (" + length + " == " + name + "_room) {");
-  line(name + " = " + c_.prelude.need("twill_grow") + "(frame, " + name + ", &" + name + "_room, sizeof(" + c_.names.type(program_[s.array].type) + "));");
+  line(name + " = " + c_.prelude.need("twill_grow") + "(frame, " + name + ", &" + name + "_room, sizeof(" +
+       c_.names.type(program_[s.array].type) + "));");
   line("if (!" + name + ") " + leave(std::to_string(error_code("there is not enough memory"))));
   close();
   line(name + "[" + length + "++] = " + text + ";");
@@ -384,7 +415,8 @@ void CCode::of(const Lookup& s) {
   parts_ += table_lookup(function, key, c_);
   const std::string &keys = c_.names.of(s.keys), &number = c_.names.of(s.number);
   const std::string text = value(s.key);
-  line(number + " = " + function + "(frame, &" + c_.names.of(s.table) + ", &" + keys + ", &" + keys + "_room, &" + c_.names.of(s.count) + ", " + text + ");");
+  line(number + " = " + function + "(frame, &" + c_.names.of(s.table) + ", &" + keys + ", &" + keys +
+       "_room, &" + c_.names.of(s.count) + ", " + text + ");");
   line("if (" + number + " < 0) " + leave(std::to_string(error_code("there is not enough memory"))));
 }
 
@@ -407,7 +439,11 @@ void CCode::of(const Perform& s) {
   for (const auto& argument : s.effect.arguments) {
     if (!format.empty()) format += " ";
     if (const std::string* text = std::get_if<std::string>(&argument)) {
-      for (char c : *text) format += c == '%' ? "%%" : c == '"' || c == '\\' ? std::string("\\") + c : c == '\n' ? "\\n" : std::string(1, c);
+      for (char c : *text)
+        format += c == '%'                ? "%%"
+                  : c == '"' || c == '\\' ? std::string("\\") + c
+                  : c == '\n'             ? "\\n"
+                                          : std::string(1, c);
       continue;
     }
     const Expr e = std::get<Expr>(argument);
@@ -417,15 +453,25 @@ void CCode::of(const Perform& s) {
     leaves(name, e->type, list);
     for (std::size_t l = 0; l < list.size(); ++l) {
       auto& [text, scalar] = list[l];
-      if (is_storage_only(scalar)) text = c_.prelude.need(scalar == Scalar::F16 ? "twill_from_f16" : "twill_from_bf16") + "(" + text + ")";
+      if (is_storage_only(scalar))
+        text =
+            c_.prelude.need(scalar == Scalar::F16 ? "twill_from_f16" : "twill_from_bf16") + "(" + text + ")";
       const char* field = is_float(scalar) ? "f" : is_unsigned(scalar) ? "u" : "i";
-      numbers += (count++ == 0 ? "{" : ", {") + std::to_string(static_cast<int>(scalar)) + ", {." + field + " = " + text + "}}";
-      format += (l == 0 ? "" : " ") + std::string(is_float(scalar) ? "%.9g" : is_unsigned(scalar) ? "%llu" : "%lld");
-      printed += ", " + std::string(is_float(scalar) ? "(double)" : is_unsigned(scalar) ? "(unsigned long long)" : "(long long)") + text;
+      numbers += (count++ == 0 ? "{" : ", {") + std::to_string(static_cast<int>(scalar)) + ", {." + field +
+                 " = " + text + "}}";
+      format += (l == 0 ? "" : " ") + std::string(is_float(scalar)      ? "%.9g"
+                                                  : is_unsigned(scalar) ? "%llu"
+                                                                        : "%lld");
+      printed += ", " +
+                 std::string(is_float(scalar)      ? "(double)"
+                             : is_unsigned(scalar) ? "(unsigned long long)"
+                                                   : "(long long)") +
+                 text;
     }
   }
   line("const twill_number numbers[] = {" + (count == 0 ? std::string("{0, {.i = 0}}") : numbers) + "};");
-  line("if (!" + c_.prelude.need("twill_perform") + "(frame, " + std::to_string(number) + ", " + std::to_string(count) + ", numbers)) printf(\"" + format + "\\n\"" + printed + ");");
+  line("if (!" + c_.prelude.need("twill_perform") + "(frame, " + std::to_string(number) + ", " +
+       std::to_string(count) + ", numbers)) printf(\"" + format + "\\n\"" + printed + ");");
   close();
 }
 
@@ -436,7 +482,8 @@ void CCode::of(const Stop&) {
 void CCode::of(const Require& s) {
   const std::string condition = value(s.condition);
   w_->uses_bad = true;
-  line("bad = " + c_.prelude.need("twill_note") + "(bad, " + condition + ", " + std::to_string(error_code(s.text)) + ");");
+  line("bad = " + c_.prelude.need("twill_note") + "(bad, " + condition + ", " +
+       std::to_string(error_code(s.text)) + ");");
 }
 
 }  // namespace twill

@@ -1,5 +1,5 @@
-// Statements as C: the kernel's function, and one function for the body of every loop that the cores share. (Inside
-// of a region that OpenMP outlines, `restrict` would be lost; as parameters the pointers keep it.)
+// Statements as C: the kernel's function, and one function for the body of every loop that the cores share.
+// (Inside of a region that OpenMP outlines, `restrict` would be lost; as parameters the pointers keep it.)
 #pragma once
 
 #include "emit/c_expr.h"

@@ -8,7 +8,9 @@
 
 namespace twill {
 
-std::string in_parentheses(const CText& text, int binds) { return text.binds >= binds ? text.text : "(" + text.text + ")"; }
+std::string in_parentheses(const CText& text, int binds) {
+  return text.binds >= binds ? text.text : "(" + text.text + ")";
+}
 
 std::set<DimId> data_dims(const Program& program) {
   std::set<DimId> found;
@@ -62,7 +64,8 @@ void CExpressions::check(const std::string& condition, const std::string& messag
   auto found = std::find(context_.errors.begin(), context_.errors.end(), message);
   if (found == context_.errors.end()) found = context_.errors.insert(context_.errors.end(), message);
   const auto code = found - context_.errors.begin() + 1;
-  lines_.push_back("bad = " + context_.prelude.need("twill_note") + "(bad, " + condition + ", " + std::to_string(code) + ");");
+  lines_.push_back("bad = " + context_.prelude.need("twill_note") + "(bad, " + condition + ", " +
+                   std::to_string(code) + ");");
 }
 
 // ---- printing ------------------------------------------------------------------------------------------
@@ -89,7 +92,8 @@ std::string CExpressions::literal(const Number& value) {
     if (std::isnan(value.f)) return type == Scalar::F32 ? "NAN" : "(double)NAN";
     if (std::isinf(value.f)) return value.f > 0 ? "INFINITY" : "-INFINITY";
     char buffer[64];
-    const auto end = type == Scalar::F32 ? std::to_chars(buffer, buffer + 64, static_cast<float>(value.f)).ptr : std::to_chars(buffer, buffer + 64, value.f).ptr;
+    const auto end = type == Scalar::F32 ? std::to_chars(buffer, buffer + 64, static_cast<float>(value.f)).ptr
+                                         : std::to_chars(buffer, buffer + 64, value.f).ptr;
     std::string text(buffer, end);
     if (text.find_first_of(".e") == std::string::npos) text += ".0";
     return type == Scalar::F32 ? text + "f" : text;
@@ -99,8 +103,10 @@ std::string CExpressions::literal(const Number& value) {
     return std::to_string(value.u) + (type == Scalar::U32 ? "u" : "");
   }
   if (value.i == std::numeric_limits<std::int64_t>::min()) return "INT64_MIN";
-  if (value.i == std::numeric_limits<std::int32_t>::min()) return type == Scalar::I64 ? "INT64_C(-2147483648)" : "INT32_MIN";
-  const bool is_long = value.i > std::numeric_limits<std::int32_t>::max() || value.i < std::numeric_limits<std::int32_t>::min();
+  if (value.i == std::numeric_limits<std::int32_t>::min())
+    return type == Scalar::I64 ? "INT64_C(-2147483648)" : "INT32_MIN";
+  const bool is_long = value.i > std::numeric_limits<std::int32_t>::max() ||
+                       value.i < std::numeric_limits<std::int32_t>::min();
   return is_long ? "INT64_C(" + std::to_string(value.i) + ")" : std::to_string(value.i);
 }
 
@@ -156,7 +162,8 @@ std::set<const Node*> CExpressions::surely_needed(Expr root) {
     if (as<Select>(e)) {
       const auto& then = needed[e->args[1].get()];
       const auto& otherwise = needed[e->args[2].get()];
-      std::set_intersection(then.begin(), then.end(), otherwise.begin(), otherwise.end(), std::inserter(mine, mine.end()));
+      std::set_intersection(then.begin(), then.end(), otherwise.begin(), otherwise.end(),
+                            std::inserter(mine, mine.end()));
     }
   });
   return needed[root.get()];
@@ -207,11 +214,13 @@ CText CExpressions::print_cast(Expr e) {
   const bool from_float = is_float(source);
   if (to == Scalar::F16 || to == Scalar::BF16) {
     // A double is rounded once: half floats of doubles go through f32 as everywhere else.
-    const std::string single = source == Scalar::F32 || is_storage_only(source) ? value.text : "(float)" + in_parentheses(value, 14);
+    const std::string single =
+        source == Scalar::F32 || is_storage_only(source) ? value.text : "(float)" + in_parentheses(value, 14);
     return {context_.prelude.need(to == Scalar::F16 ? "twill_to_f16" : "twill_to_bf16") + "(" + single + ")"};
   }
   if (to == Scalar::Bool) return {in_parentheses(value, 10) + " != 0", 9};
-  if (is_integer(to) && from_float) return {context_.prelude.need("twill_to_" + std::string(info(to).name)) + "(" + value.text + ")"};
+  if (is_integer(to) && from_float)
+    return {context_.prelude.need("twill_to_" + std::string(info(to).name)) + "(" + value.text + ")"};
   return {"(" + context_.names.type(e->type) + ")" + in_parentheses(value, 14), 14};
 }
 
@@ -238,14 +247,18 @@ CText CExpressions::apply(Prim prim, const Type& type, std::vector<CText> operan
   switch (prim) {
     case Prim::Neg: {
       std::string text = "-" + in_parentheses(a, 15);
-      if (type.is_integer() && info(scalar).bytes < 4) return {"(" + std::string(info(scalar).c_name) + ")(" + text + ")", 14};
+      if (type.is_integer() && info(scalar).bytes < 4)
+        return {"(" + std::string(info(scalar).c_name) + ")(" + text + ")", 14};
       return {std::move(text), 14};
     }
     case Prim::Add: return infix("+", 12, a, operands[1], type);
     case Prim::Sub: return infix("-", 12, a, operands[1], type);
     case Prim::Mul:
       // The product of two u16 is computed as a signed int in C, and may overflow.
-      if (scalar == Scalar::U16) return {"(uint16_t)((uint32_t)" + in_parentheses(a, 14) + " * " + in_parentheses(operands[1], 14) + ")", 14};
+      if (scalar == Scalar::U16)
+        return {
+            "(uint16_t)((uint32_t)" + in_parentheses(a, 14) + " * " + in_parentheses(operands[1], 14) + ")",
+            14};
       return infix("*", 13, a, operands[1], type);
     case Prim::Div:
       if (is_float(scalar)) return infix("/", 13, a, operands[1], type);
@@ -308,7 +321,9 @@ CText CExpressions::print_apply(Expr e) {
   if ((prim == Prim::Div || prim == Prim::Mod) && type.is_integer()) {
     const Literal* divisor = as<Literal>(e->args[1]);
     if (!divisor || divisor->value.i == 0) {
-      const std::string name = operands[1].binds == 16 ? operands[1].text : name_for(operands[1].text, context_.names.type(type), "divisor");
+      const std::string name = operands[1].binds == 16
+                                   ? operands[1].text
+                                   : name_for(operands[1].text, context_.names.type(type), "divisor");
       operands[1] = {name};
       check(name + " != 0", "stage '" + stage_ + "' divides an integer by zero");
     }
@@ -321,7 +336,8 @@ std::string CExpressions::combine(const Operator& op, const CText& a, const CTex
   return context_.names.of(op.function) + "(" + a.text + ", " + b.text + ")";
 }
 
-// ---- elements ----------------------------------------------------------------------------------------------
+// ---- elements
+// ----------------------------------------------------------------------------------------------
 
 bool CExpressions::is_data(Expr subscript) const {
   bool data = false;
@@ -404,7 +420,8 @@ CText CExpressions::print_read(Expr e) {
         break;
       default:
         subscripts.push_back(boundary(read.rules[s], at, extent));
-        if (!positive_.contains(extent.get()) && !(as<Literal>(extent) && as<Literal>(extent)->value.i > 0)) inside.push_back(text(extent, 11) + " > 0");
+        if (!positive_.contains(extent.get()) && !(as<Literal>(extent) && as<Literal>(extent)->value.i > 0))
+          inside.push_back(text(extent, 11) + " > 0");
     }
   }
   const auto joined = [](const std::vector<std::string>& conditions) {
@@ -425,7 +442,8 @@ CText CExpressions::print_read(Expr e) {
   if (!inside.empty()) {
     const std::string there = name_for(found, "bool", "there");
     const std::string fine = name_for(joined(inside), "bool", "fine");
-    check("!" + there + " || " + fine, "stage '" + stage_ + "' uses an index outside of '" + array.name + "'");
+    check("!" + there + " || " + fine,
+          "stage '" + stage_ + "' uses an index outside of '" + array.name + "'");
     found = there + " && " + fine;
   }
   std::vector<std::string> before = take_lines();
@@ -450,7 +468,8 @@ std::string CExpressions::number_of_elements(ArrayId array) {
   std::string product;
   for (Expr extent : program_[array].shape) {
     const Literal* literal = as<Literal>(extent);
-    const std::string factor = literal ? text(extent) : context_.prelude.need("twill_extent") + "(" + text(extent) + ")";
+    const std::string factor =
+        literal ? text(extent) : context_.prelude.need("twill_extent") + "(" + text(extent) + ")";
     product += (product.empty() ? "" : " * ") + factor;
   }
   return product.empty() ? "1" : product;

@@ -1,5 +1,5 @@
-// Expressions as C. Where a value needs statements of its own (a check, a value used several times, a branch with
-// such inside), they are written as lines before the expression.
+// Expressions as C. Where a value needs statements of its own (a check, a value used several times, a branch
+// with such inside), they are written as lines before the expression.
 #pragma once
 
 #include "emit/c_names.h"
@@ -20,10 +20,10 @@ struct CContext {
   const nest::Nest& nest;
   CNames& names;
   CPrelude& prelude;
-  std::vector<std::string>& errors;              // text of error code 1, 2, …
-  std::vector<Effect>& effects;                  // by number
-  std::set<DimId> data_dims;                     // indices with data in their bounds
-  std::set<ArrayId> pointers;                    // rank-0 arrays that are parameters behind a pointer
+  std::vector<std::string>& errors;  // text of error code 1, 2, …
+  std::vector<Effect>& effects;      // by number
+  std::set<DimId> data_dims;         // indices with data in their bounds
+  std::set<ArrayId> pointers;        // rank-0 arrays that are parameters behind a pointer
 };
 
 /// Prints the expressions of one straight piece of code.
@@ -34,8 +34,8 @@ class CExpressions {
     scopes_.emplace_back();
   }
 
-  /// Must be called with all expressions of the piece before the first one is printed: what is used several times
-  /// gets a name.
+  /// Must be called with all expressions of the piece before the first one is printed: what is used several
+  /// times gets a name.
   void expect(Expr e);
 
   CText print(Expr e);
@@ -45,7 +45,8 @@ class CExpressions {
 
   /// The element of an array: "name[…]", or the name of a variable.
   std::string element(ArrayId array, std::span<const Expr> at);
-  /// The same with data subscripts: adds lines that check them; `fine` is the C condition under which it exists.
+  /// The same with data subscripts: adds lines that check them; `fine` is the C condition under which it
+  /// exists.
   std::string checked_element(ArrayId array, std::span<const Expr> at, std::string& fine);
 
   /// Lines to stand before what was printed since the last call.

@@ -10,14 +10,89 @@ namespace {
 
 const char* const reserved[] = {
     // C keywords and what the headers we include define
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
-    "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static",
-    "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "bool", "true", "false", "NULL",
-    "INFINITY", "NAN", "main", "abs", "labs", "div", "free", "malloc", "calloc", "realloc", "exit", "abort", "rand", "index",
-    "memcpy", "memset", "memmove", "printf", "puts", "fputs", "stdout", "stderr", "signgam", "gamma", "j0", "j1", "jn", "y0",
-    "y1", "yn", "drem", "pow10", "remainder", "time", "asm", "linux", "unix", "alloca", "errno", "omp",
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+    "bool",
+    "true",
+    "false",
+    "NULL",
+    "INFINITY",
+    "NAN",
+    "main",
+    "abs",
+    "labs",
+    "div",
+    "free",
+    "malloc",
+    "calloc",
+    "realloc",
+    "exit",
+    "abort",
+    "rand",
+    "index",
+    "memcpy",
+    "memset",
+    "memmove",
+    "printf",
+    "puts",
+    "fputs",
+    "stdout",
+    "stderr",
+    "signgam",
+    "gamma",
+    "j0",
+    "j1",
+    "jn",
+    "y0",
+    "y1",
+    "yn",
+    "drem",
+    "pow10",
+    "remainder",
+    "time",
+    "asm",
+    "linux",
+    "unix",
+    "alloca",
+    "errno",
+    "omp",
     // ours
-    "frame", "bad", "host", "workers_wanted",
+    "frame",
+    "bad",
+    "host",
+    "workers_wanted",
 };
 
 }  // namespace
@@ -53,7 +128,8 @@ std::string CNames::fresh(const std::string& wish) {
 }
 
 ArrayId CNames::memory(ArrayId array) const {
-  for (auto found = nest_.memory_of.find(array); found != nest_.memory_of.end(); found = nest_.memory_of.find(array)) {
+  for (auto found = nest_.memory_of.find(array); found != nest_.memory_of.end();
+       found = nest_.memory_of.find(array)) {
     array = found->second;
   }
   return array;
@@ -104,7 +180,8 @@ std::string CNames::record_definitions() {
   std::string text;
   for (const auto& [type, name] : records_) {
     text += "typedef struct {\n";
-    for (const Field& field : type.record().fields) text += "  " + this->type(field.type) + " " + c_field(field.name) + ";\n";
+    for (const Field& field : type.record().fields)
+      text += "  " + this->type(field.type) + " " + c_field(field.name) + ";\n";
     text += "} " + name + ";\n\n";
   }
   return text;

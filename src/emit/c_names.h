@@ -13,7 +13,7 @@ class CNames {
  public:
   explicit CNames(const nest::Nest& nest);
 
-  const std::string& of(ArrayId array);   // of the memory it lives in
+  const std::string& of(ArrayId array);  // of the memory it lives in
   const std::string& of(DimId dim);
   const std::string& of(SymbolId symbol);
   const std::string& of(FunctionId function);

@@ -13,68 +13,101 @@ namespace {
 
 struct Helper {
   const char* name;
-  const char* text;                // T: the C type, U: its unsigned version, S: the suffix of the type
-  std::vector<const char*> uses;   // with S at the end for members of the same family
+  const char* text;               // T: the C type, U: its unsigned version, S: the suffix of the type
+  std::vector<const char*> uses;  // with S at the end for members of the same family
 };
 
 /// In an order in which every helper comes after those it uses.
 const std::vector<Helper>& helpers() {
   static const std::vector<Helper> list = {
-      {"twill_note", R"c(/* Remembers the failure with the highest number. */
+      {"twill_note",
+       R"c(/* Remembers the failure with the highest number. */
 static inline int32_t twill_note(int32_t bad, bool fine, int32_t failure) {
   return fine || bad > failure ? bad : failure;
 }
-)c", {}},
-      {"twill_extent", R"c(/* Extents below zero count as zero. */
+)c",
+       {}},
+      {"twill_extent",
+       R"c(/* Extents below zero count as zero. */
 static inline int64_t twill_extent(int64_t n) { return n > 0 ? n : 0; }
-)c", {}},
-      {"twill_clamp", R"c(static inline int64_t twill_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
-)c", {}},
-      {"twill_floor_mod", R"c(/* Rounds towards minus infinity: the result has the sign of b. */
+)c",
+       {}},
+      {"twill_clamp",
+       R"c(static inline int64_t twill_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
+)c",
+       {}},
+      {"twill_floor_mod",
+       R"c(/* Rounds towards minus infinity: the result has the sign of b. */
 static inline T twill_floor_mod_S(T a, T b) {
   if (b == 0 || b == -1) return 0;
   const T r = (T)(a % b);
   return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r);
 }
-)c", {}},
-      {"twill_floor_div", R"c(/* Rounds towards minus infinity. */
+)c",
+       {}},
+      {"twill_floor_div",
+       R"c(/* Rounds towards minus infinity. */
 static inline T twill_floor_div_S(T a, T b) {
   if (b == 0) return 0;
   if (b == -1) return (T)-(U)a;
   const T q = (T)(a / b), r = (T)(a % b);
   return (T)(r != 0 && (r < 0) != (b < 0) ? q - 1 : q);
 }
-)c", {}},
-      {"twill_divide", R"c(static inline T twill_divide_S(T a, T b) { return (T)(b == 0 ? 0 : a / b); }
-)c", {}},
-      {"twill_modulo", R"c(static inline T twill_modulo_S(T a, T b) { return (T)(b == 0 ? 0 : a % b); }
-)c", {}},
-      {"twill_mirror", R"c(/* Reflected at the edges, which are repeated: -1 is 0, n is n - 1. */
+)c",
+       {}},
+      {"twill_divide",
+       R"c(static inline T twill_divide_S(T a, T b) { return (T)(b == 0 ? 0 : a / b); }
+)c",
+       {}},
+      {"twill_modulo",
+       R"c(static inline T twill_modulo_S(T a, T b) { return (T)(b == 0 ? 0 : a % b); }
+)c",
+       {}},
+      {"twill_mirror",
+       R"c(/* Reflected at the edges, which are repeated: -1 is 0, n is n - 1. */
 static inline int64_t twill_mirror(int64_t i, int64_t n) {
   if (n <= 0) return 0;
   const int64_t j = twill_floor_mod_i64(i, 2 * n);
   return j < n ? j : 2 * n - 1 - j;
 }
-)c", {"twill_floor_mod_i64"}},
-      {"twill_min", R"c(static inline T twill_min_S(T a, T b) { return a < b ? a : b; }
-)c", {}},
-      {"twill_max", R"c(static inline T twill_max_S(T a, T b) { return a > b ? a : b; }
-)c", {}},
-      {"twill_fmin", R"c(/* The other operand when one is NaN. */
+)c",
+       {"twill_floor_mod_i64"}},
+      {"twill_min",
+       R"c(static inline T twill_min_S(T a, T b) { return a < b ? a : b; }
+)c",
+       {}},
+      {"twill_max",
+       R"c(static inline T twill_max_S(T a, T b) { return a > b ? a : b; }
+)c",
+       {}},
+      {"twill_fmin",
+       R"c(/* The other operand when one is NaN. */
 static inline T twill_fmin_S(T a, T b) { return b != b || a < b ? a : b; }
-)c", {}},
-      {"twill_fmax", R"c(/* The other operand when one is NaN. */
+)c",
+       {}},
+      {"twill_fmax",
+       R"c(/* The other operand when one is NaN. */
 static inline T twill_fmax_S(T a, T b) { return b != b || a > b ? a : b; }
-)c", {}},
-      {"twill_reduce_fmin", R"c(#pragma omp declare reduction(twill_reduce_fmin_S : T : omp_out = twill_fmin_S(omp_out, omp_in)) initializer(omp_priv = INFINITY)
-)c", {"twill_fmin_S"}},
-      {"twill_reduce_fmax", R"c(#pragma omp declare reduction(twill_reduce_fmax_S : T : omp_out = twill_fmax_S(omp_out, omp_in)) initializer(omp_priv = -INFINITY)
-)c", {"twill_fmax_S"}},
-      {"twill_abs", R"c(static inline T twill_abs_S(T a) { return (T)(a < 0 ? -(U)a : (U)a); }
-)c", {}},
-      {"twill_fmod", R"c(static inline T twill_fmod_S(T a, T b) { return a - b * FLOOR(a / b); }
-)c", {}},
-      {"twill_ipow", R"c(/* By squaring; a negative exponent gives 0 except for the bases 1 and -1. */
+)c",
+       {}},
+      {"twill_reduce_fmin",
+       R"c(#pragma omp declare reduction(twill_reduce_fmin_S : T : omp_out = twill_fmin_S(omp_out, omp_in)) initializer(omp_priv = INFINITY)
+)c",
+       {"twill_fmin_S"}},
+      {"twill_reduce_fmax",
+       R"c(#pragma omp declare reduction(twill_reduce_fmax_S : T : omp_out = twill_fmax_S(omp_out, omp_in)) initializer(omp_priv = -INFINITY)
+)c",
+       {"twill_fmax_S"}},
+      {"twill_abs",
+       R"c(static inline T twill_abs_S(T a) { return (T)(a < 0 ? -(U)a : (U)a); }
+)c",
+       {}},
+      {"twill_fmod",
+       R"c(static inline T twill_fmod_S(T a, T b) { return a - b * FLOOR(a / b); }
+)c",
+       {}},
+      {"twill_ipow",
+       R"c(/* By squaring; a negative exponent gives 0 except for the bases 1 and -1. */
 static inline T twill_ipow_S(T base, T exponent) {
   if (exponent < 0) return (T)(base == 1 ? 1 : base == (T)-1 ? (exponent % 2 != 0 ? -1 : 1) : 0);
   uint64_t power = 1, b = (uint64_t)base;
@@ -84,8 +117,10 @@ static inline T twill_ipow_S(T base, T exponent) {
   }
   return (T)power;
 }
-)c", {}},
-      {"twill_upow", R"c(static inline T twill_upow_S(T base, T exponent) {
+)c",
+       {}},
+      {"twill_upow",
+       R"c(static inline T twill_upow_S(T base, T exponent) {
   uint64_t power = 1, b = base;
   for (T e = exponent; e != 0; e = (T)(e >> 1)) {
     if (e & 1) power *= b;
@@ -93,35 +128,47 @@ static inline T twill_ipow_S(T base, T exponent) {
   }
   return (T)power;
 }
-)c", {}},
-      {"twill_shl", R"c(static inline T twill_shl_S(T a, T n) { return (T)((U)a << ((U)n & (8 * sizeof(T) - 1))); }
-)c", {}},
-      {"twill_shr", R"c(static inline T twill_shr_S(T a, T n) { return (T)(a >> ((U)n & (8 * sizeof(T) - 1))); }
-)c", {}},
-      {"twill_to", R"c(/* From a float: saturates, NaN becomes 0. */
+)c",
+       {}},
+      {"twill_shl",
+       R"c(static inline T twill_shl_S(T a, T n) { return (T)((U)a << ((U)n & (8 * sizeof(T) - 1))); }
+)c",
+       {}},
+      {"twill_shr",
+       R"c(static inline T twill_shr_S(T a, T n) { return (T)(a >> ((U)n & (8 * sizeof(T) - 1))); }
+)c",
+       {}},
+      {"twill_to",
+       R"c(/* From a float: saturates, NaN becomes 0. */
 static inline T twill_to_S(double x) {
   if (!(x == x)) return 0;
   if (x <= (double)LOW) return LOW;
   if (x >= (double)HIGH) return HIGH;
   return (T)x;
 }
-)c", {}},
-      {"twill_from_bf16", R"c(static inline float twill_from_bf16(uint16_t h) {
+)c",
+       {}},
+      {"twill_from_bf16",
+       R"c(static inline float twill_from_bf16(uint16_t h) {
   const uint32_t bits = (uint32_t)h << 16;
   float x;
   memcpy(&x, &bits, 4);
   return x;
 }
-)c", {}},
-      {"twill_to_bf16", R"c(/* Rounds to nearest even. */
+)c",
+       {}},
+      {"twill_to_bf16",
+       R"c(/* Rounds to nearest even. */
 static inline uint16_t twill_to_bf16(float x) {
   uint32_t bits;
   memcpy(&bits, &x, 4);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return (uint16_t)((bits >> 16) | 0x40u);
   return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
-)c", {}},
-      {"twill_from_f16", R"c(static inline float twill_from_f16(uint16_t h) {
+)c",
+       {}},
+      {"twill_from_f16",
+       R"c(static inline float twill_from_f16(uint16_t h) {
   const uint32_t sign = (uint32_t)(h & 0x8000u) << 16, magnitude = h & 0x7fffu;
   uint32_t bits;
   float x;
@@ -137,8 +184,10 @@ static inline uint16_t twill_to_bf16(float x) {
   memcpy(&x, &bits, 4);
   return x;
 }
-)c", {}},
-      {"twill_to_f16", R"c(/* Rounds to nearest even. */
+)c",
+       {}},
+      {"twill_to_f16",
+       R"c(/* Rounds to nearest even. */
 static inline uint16_t twill_to_f16(float x) {
   uint32_t bits;
   memcpy(&bits, &x, 4);
@@ -155,8 +204,10 @@ static inline uint16_t twill_to_f16(float x) {
   const float whole = rintf(small);
   return (uint16_t)(sign | (uint32_t)whole);
 }
-)c", {}},
-      {"twill_stream", R"c(/* Copies past the caches. */
+)c",
+       {}},
+      {"twill_stream",
+       R"c(/* Copies past the caches. */
 static inline void twill_stream(void *to, const void *from, size_t bytes) {
 #if defined(__GNUC__) && defined(__x86_64__)
   char *t = to;
@@ -186,8 +237,10 @@ static inline void twill_fence(void) {
   __asm__ volatile("sfence" : : : "memory");
 #endif
 }
-)c", {}},
-      {"twill_frame", R"c(/* What a call of the kernel has in hand: the host, and all memory it took from it. */
+)c",
+       {}},
+      {"twill_frame",
+       R"c(/* What a call of the kernel has in hand: the host, and all memory it took from it. */
 typedef struct twill_block {
   struct twill_block *before, *after;
   char pad[64 - 2 * sizeof(void *)];
@@ -239,14 +292,18 @@ static int32_t twill_end(twill_frame *frame, int32_t code) {
   }
   return code;
 }
-)c", {}},
-      {"twill_keep", R"c(/* Memory that outlives the call; the caller frees it. */
+)c",
+       {}},
+      {"twill_keep",
+       R"c(/* Memory that outlives the call; the caller frees it. */
 static void *twill_keep(size_t size, int64_t count) {
   const size_t bytes = ((count > 0 ? size * (size_t)count : 1) + 63) / 64 * 64;
   return aligned_alloc(64, bytes);
 }
-)c", {}},
-      {"twill_grow", R"c(/* At least one more element; null if there is no memory. */
+)c",
+       {}},
+      {"twill_grow",
+       R"c(/* At least one more element; null if there is no memory. */
 static void *twill_grow(twill_frame *frame, void *old, int64_t *room, size_t size) {
   const int64_t more = *room > 0 ? 2 * *room : 64;
   void *memory = twill_allocate(frame, size, more);
@@ -256,8 +313,10 @@ static void *twill_grow(twill_frame *frame, void *old, int64_t *room, size_t siz
   *room = more;
   return memory;
 }
-)c", {"twill_frame"}},
-      {"twill_table", R"c(/* Open addressing: slots hold the number of a key, plus one. */
+)c",
+       {"twill_frame"}},
+      {"twill_table",
+       R"c(/* Open addressing: slots hold the number of a key, plus one. */
 typedef struct {
   int64_t *slots;
   int64_t size;
@@ -266,20 +325,24 @@ static inline uint64_t twill_mix(uint64_t h, uint64_t x) {
   h = (h ^ x) * UINT64_C(0x9e3779b97f4a7c15);
   return h ^ (h >> 29);
 }
-)c", {"twill_frame"}},
-      {"twill_perform", R"c(/* False if the host does not care for effects. */
+)c",
+       {"twill_frame"}},
+      {"twill_perform",
+       R"c(/* False if the host does not care for effects. */
 static bool twill_perform(twill_frame *frame, int32_t effect, int32_t count, const twill_number *numbers) {
   if (!frame->host || !frame->host->effect) return false;
   frame->host->effect(frame->host->self, effect, count, numbers);
   return true;
 }
-)c", {"twill_frame"}},
+)c",
+       {"twill_frame"}},
   };
   return list;
 }
 
 void replace_all(std::string& text, const std::string& what, const std::string& by) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) text.replace(at, what.size(), by);
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
 }
 
 /// Replaces the capital T, U and S that stand alone (S also after an underscore).
@@ -291,10 +354,14 @@ std::string specialise(std::string text, Scalar scalar) {
     const char c = text[i];
     const bool ends = i + 1 >= text.size() || !is_word(text[i + 1]);
     const bool starts = i == 0 || !is_word(text[i - 1]);
-    if (c == 'T' && starts && ends) result += type;
-    else if (c == 'U' && starts && ends) result += is_unsigned(scalar) ? type : "u" + type;
-    else if (c == 'S' && ends && i > 0 && text[i - 1] == '_') result += suffix;
-    else result += c;
+    if (c == 'T' && starts && ends)
+      result += type;
+    else if (c == 'U' && starts && ends)
+      result += is_unsigned(scalar) ? type : "u" + type;
+    else if (c == 'S' && ends && i > 0 && text[i - 1] == '_')
+      result += suffix;
+    else
+      result += c;
   }
   std::string upper = suffix;
   if (is_integer(scalar)) {
@@ -337,7 +404,8 @@ std::string CPrelude::text() const {
   for (const Helper& helper : helpers()) {
     for (const std::string& name : needed_) {
       const auto [family, scalar] = split(name);
-      if (family == helper.name) text += (scalar ? specialise(helper.text, *scalar) : std::string(helper.text)) + "\n";
+      if (family == helper.name)
+        text += (scalar ? specialise(helper.text, *scalar) : std::string(helper.text)) + "\n";
     }
   }
   return text;

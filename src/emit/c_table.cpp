@@ -5,13 +5,15 @@ namespace twill {
 namespace {
 
 /// Field by field: the bytes between them are arbitrary.
-void compare_and_mix(const std::string& a, const std::string& b, const Type& type, std::string& equal, std::string& mix) {
+void compare_and_mix(const std::string& a, const std::string& b, const Type& type, std::string& equal,
+                     std::string& mix) {
   if (type.is_scalar()) {
     equal += (equal.empty() ? "" : " && ") + a + " == " + b;
     mix += "  h = twill_mix(h, (uint64_t)" + a + ");\n";
     return;
   }
-  for (const Field& field : type.record().fields) compare_and_mix(a + "." + c_field(field.name), b + "." + c_field(field.name), field.type, equal, mix);
+  for (const Field& field : type.record().fields)
+    compare_and_mix(a + "." + c_field(field.name), b + "." + c_field(field.name), field.type, equal, mix);
 }
 
 }  // namespace
@@ -27,14 +29,17 @@ std::string table_lookup(const std::string& function, const Type& key, CContext&
     indented += "    " + mix_stored.substr(at, end - at);
     at = end;
   }
-  return "static int64_t " + function + "(twill_frame *frame, twill_table *table, " + type + " **keys, int64_t *room, int64_t *count, " + type + " key) {\n"
+  return "static int64_t " + function + "(twill_frame *frame, twill_table *table, " + type +
+         " **keys, int64_t *room, int64_t *count, " + type +
+         " key) {\n"
          "  if (2 * (*count + 1) > table->size) {\n"
          "    const int64_t size = table->size > 0 ? 2 * table->size : 64;\n"
          "    int64_t *slots = twill_allocate(frame, sizeof(int64_t), size);\n"
          "    if (!slots) return -1;\n"
          "    memset(slots, 0, (size_t)size * sizeof(int64_t));\n"
          "    for (int64_t k = 0; k < *count; ++k) {\n"
-         "      uint64_t h = 0;\n" + indented +
+         "      uint64_t h = 0;\n" +
+         indented +
          "      int64_t at = (int64_t)(h & (uint64_t)(size - 1));\n"
          "      while (slots[at]) at = (at + 1) & (size - 1);\n"
          "      slots[at] = k + 1;\n"
@@ -43,14 +48,19 @@ std::string table_lookup(const std::string& function, const Type& key, CContext&
          "    table->slots = slots;\n"
          "    table->size = size;\n"
          "  }\n"
-         "  uint64_t h = 0;\n" + mix +
+         "  uint64_t h = 0;\n" +
+         mix +
          "  int64_t at = (int64_t)(h & (uint64_t)(table->size - 1));\n"
          "  for (int64_t slot = table->slots[at]; slot; slot = table->slots[at]) {\n"
-         "    if (" + equal + ") return slot - 1;\n"
+         "    if (" +
+         equal +
+         ") return slot - 1;\n"
          "    at = (at + 1) & (table->size - 1);\n"
          "  }\n"
          "  if (*count == *room) {\n"
-         "    " + type + " *more = twill_grow(frame, *keys, room, sizeof(" + type + "));\n"
+         "    " +
+         type + " *more = twill_grow(frame, *keys, room, sizeof(" + type +
+         "));\n"
          "    if (!more) return -1;\n"
          "    *keys = more;\n"
          "  }\n"

@@ -54,7 +54,8 @@ Expr assume_interior(Tables& t, Expr e, DimId dim) {
     for_each_moving(node, dim, [&](std::size_t s, std::int64_t) { rules[s] = Boundary::Inside; });
     if (rules == read->rules) return {};
     std::vector<Expr> subscripts;
-    for (std::size_t s = 0; s < rules.size(); ++s) subscripts.push_back(assume_interior(t, node->args[s], dim));
+    for (std::size_t s = 0; s < rules.size(); ++s)
+      subscripts.push_back(assume_interior(t, node->args[s], dim));
     const bool falls_back = std::find(rules.begin(), rules.end(), Boundary::Constant) != rules.end();
     const Expr fallback = falls_back ? assume_interior(t, node->args.back(), dim) : Expr{};
     return t.pool().read(read->array, node->type, std::move(subscripts), std::move(rules), fallback);

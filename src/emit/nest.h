@@ -17,17 +17,31 @@ struct Statement;
 using Code = std::vector<Statement>;
 
 /// The code below belongs to this stage.
-struct Remark { std::string stage; std::string place; };
+struct Remark {
+  std::string stage;
+  std::string place;
+};
 
 /// An integer that does not change any more.
-struct Let { DimId name; Expr value; };
+struct Let {
+  DimId name;
+  Expr value;
+};
 
 /// Declares a local: a variable (rank 0) or a small array with literal shape. `init` may be null.
-struct Local { ArrayId array; Expr init; };
+struct Local {
+  ArrayId array;
+  Expr init;
+};
 
 /// Memory of the array's size from the host; `keep`: it outlives the kernel (a result of born size).
-struct Allocate { ArrayId array; bool keep = false; };
-struct Free { ArrayId array; };
+struct Allocate {
+  ArrayId array;
+  bool keep = false;
+};
+struct Free {
+  ArrayId array;
+};
 
 /// array[at] = value, or array[at] = op(array[at], value).
 struct Put {
@@ -39,24 +53,36 @@ struct Put {
 };
 
 /// A variable that every worker (or SIMD lane) has a copy of, combined when the loop ends.
-struct Reduction { ArrayId variable; Operator op; };
+struct Reduction {
+  ArrayId variable;
+  Operator op;
+};
 
 struct For {
   DimId index;
-  Expr lo{}, hi{};          // hi exclusive
+  Expr lo{}, hi{};  // hi exclusive
   std::int64_t step = 1;
-  bool down = false;        // from hi - 1 to lo
-  By by = By::Seq;          // Seq, Simd or Core
-  Expr enough{};            // Core: the other workers are woken only if this holds; null: always
+  bool down = false;  // from hi - 1 to lo
+  By by = By::Seq;    // Seq, Simd or Core
+  Expr enough{};      // Core: the other workers are woken only if this holds; null: always
   std::vector<Reduction> reductions{};
   Code body{};
 };
 
-struct While { Expr condition; Code body; };
-struct If { Expr condition; Code then, otherwise; };
+struct While {
+  Expr condition;
+  Code body;
+};
+struct If {
+  Expr condition;
+  Code then, otherwise;
+};
 
 /// Inside of `body` these extents are known to be positive, because the loops there would not run otherwise.
-struct Within { std::vector<Expr> positive; Code body; };
+struct Within {
+  std::vector<Expr> positive;
+  Code body;
+};
 
 /// Inside of `body`, `view`[k] stands for array[at[0], …, at[last] + k], 0 <= k < count <= capacity. If the
 /// array has at least `stream_above` bytes, the elements are collected and written past the caches.
@@ -70,45 +96,70 @@ struct Window {
 };
 
 /// Exchanges the memory of two arrays of equal shape.
-struct Swap { ArrayId a, b; };
+struct Swap {
+  ArrayId a, b;
+};
 
 /// All elements of `from` to `to`, which have equal shapes.
-struct Copy { ArrayId to, from; };
+struct Copy {
+  ArrayId to, from;
+};
 
 /// Declares a size that is born at run time, and sets it.
-struct Born { SymbolId symbol; };
-struct SetSize { SymbolId symbol; Expr value; };
+struct Born {
+  SymbolId symbol;
+};
+struct SetSize {
+  SymbolId symbol;
+  Expr value;
+};
 
 /// A buffer that grows: `array` has rank 1 and `length` (an i64 variable) counts its elements.
-struct Growable { ArrayId array, length; };
-struct Push { ArrayId array, length; Expr value; };
+struct Growable {
+  ArrayId array, length;
+};
+struct Push {
+  ArrayId array, length;
+  Expr value;
+};
 
 /// A table from keys to numbers 0, 1, … in order of first occurrence. `keys` and `count` are Growable.
-struct Table { ArrayId table, keys, count; };
+struct Table {
+  ArrayId table, keys, count;
+};
 /// number = the key's number in the table; a new key gets the next one, then number == old count.
-struct Lookup { ArrayId table, keys, count; Expr key; ArrayId number; };
+struct Lookup {
+  ArrayId table, keys, count;
+  Expr key;
+  ArrayId number;
+};
 
 /// Hands an effect to the host.
-struct Perform { Effect effect; };
+struct Perform {
+  Effect effect;
+};
 
 /// Leaves the kernel with an error if a check failed so far.
 struct Stop {};
 
 /// Fails the run if the condition does not hold; the text says why.
-struct Require { Expr condition; std::string text; };
+struct Require {
+  Expr condition;
+  std::string text;
+};
 
 struct Statement {
-  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Within, Window, Swap, Copy, Born, SetSize, Growable,
-               Push, Table, Lookup, Perform, Stop, Require>
+  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Within, Window, Swap, Copy, Born,
+               SetSize, Growable, Push, Table, Lookup, Perform, Stop, Require>
       kind;
 };
 
 /// The whole kernel.
 struct Nest {
-  std::shared_ptr<Program> program;      // with the grown tables
+  std::shared_ptr<Program> program;  // with the grown tables
   SymbolId workers;
-  std::vector<ArrayId> results;          // one per result of the program, all different
-  std::set<ArrayId> born;                // those whose size is only known at run time: the kernel allocates them
+  std::vector<ArrayId> results;  // one per result of the program, all different
+  std::set<ArrayId> born;        // those whose size is only known at run time: the kernel allocates them
   std::map<ArrayId, ArrayId> memory_of;  // arrays that live in the memory of another one
   Code body;
 };

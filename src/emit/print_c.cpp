@@ -19,8 +19,11 @@ class Interface {
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
       const Array& array = program_[program_.inputs[i].array];
       const bool scalar = array.rank() == 0;
-      add(source, scalar ? CParameter::Kind::Scalar : CParameter::Kind::Input, context_.names.of(array.id), static_cast<int>(i),
-          scalar ? context_.names.type(array.type) + " " : "const " + context_.names.type(array.type) + " *restrict ", describe(array));
+      add(source, scalar ? CParameter::Kind::Scalar : CParameter::Kind::Input, context_.names.of(array.id),
+          static_cast<int>(i),
+          scalar ? context_.names.type(array.type) + " "
+                 : "const " + context_.names.type(array.type) + " *restrict ",
+          describe(array));
     }
     int position = 0;
     for (const Symbol& symbol : program_.symbols) {
@@ -32,14 +35,18 @@ class Interface {
       const std::string type = context_.names.type(array.type);
       const std::string name = context_.names.of(array.id);
       if (!nest_.born.contains(array.id)) {
-        add(source, CParameter::Kind::Output, name, static_cast<int>(r), type + " *restrict ", describe(array));
+        add(source, CParameter::Kind::Output, name, static_cast<int>(r), type + " *restrict ",
+            describe(array));
         if (array.rank() == 0) context_.pointers.insert(array.id);
         continue;
       }
-      const std::string out = context_.names.fresh(name + "_out"), shape = context_.names.fresh(name + "_shape");
+      const std::string out = context_.names.fresh(name + "_out"),
+                        shape = context_.names.fresh(name + "_shape");
       born_[array.id] = {out, shape};
-      add(source, CParameter::Kind::BornOutput, out, static_cast<int>(r), type + " **", describe(array) + ", set to memory that the caller frees");
-      add(source, CParameter::Kind::BornShape, shape, static_cast<int>(r), "int64_t *", std::to_string(array.rank()) + " extents of it");
+      add(source, CParameter::Kind::BornOutput, out, static_cast<int>(r), type + " **",
+          describe(array) + ", set to memory that the caller frees");
+      add(source, CParameter::Kind::BornShape, shape, static_cast<int>(r), "int64_t *",
+          std::to_string(array.rank()) + " extents of it");
     }
   }
 
@@ -51,12 +58,17 @@ class Interface {
   }
 
   std::string header(const CSource& source) {
-    std::string text = "/* Made by Twill from program '" + program_.name + "'. */\n#ifndef TWILL_KERNEL_" + source.function + "\n#define TWILL_KERNEL_" + source.function + "\n\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\n#define restrict __restrict\nextern \"C\" {\n#endif\n\n";
+    std::string text = "/* Made by Twill from program '" + program_.name + "'. */\n#ifndef TWILL_KERNEL_" +
+                       source.function + "\n#define TWILL_KERNEL_" + source.function +
+                       "\n\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n#ifdef "
+                       "__cplusplus\n#define restrict __restrict\nextern \"C\" {\n#endif\n\n";
     text += host_interface() + "\n" + context_.names.record_definitions();
     text += "/* Arrays are row-major and densely packed; results must not overlap with anything else.\n";
-    for (std::size_t p = 0; p < comments_.size(); ++p) text += "     " + source.parameters[p].name + ": " + comments_[p] + "\n";
+    for (std::size_t p = 0; p < comments_.size(); ++p)
+      text += "     " + source.parameters[p].name + ": " + comments_[p] + "\n";
     text += "   Returns 0, or a number that " + source.function + "_error explains. */\n";
-    text += signature(source) + ";\nconst char *" + source.function + "_error(int32_t code);\n\n#ifdef __cplusplus\n}\n#undef restrict\n#endif\n#endif\n";
+    text += signature(source) + ";\nconst char *" + source.function +
+            "_error(int32_t code);\n\n#ifdef __cplusplus\n}\n#undef restrict\n#endif\n#endif\n";
     return text;
   }
 
@@ -64,11 +76,14 @@ class Interface {
 
   /// The same function with all arguments behind pointers, for callers that know the parameters as data only.
   std::string generic_entry(const CSource& source) const {
-    std::string text = "int32_t " + source.function + "_call(const twill_host *host, void *const *arguments) {\n  return " + source.function + "(host";
+    std::string text = "int32_t " + source.function +
+                       "_call(const twill_host *host, void *const *arguments) {\n  return " +
+                       source.function + "(host";
     for (std::size_t p = 0; p < declarations_.size(); ++p) {
       const std::string argument = "arguments[" + std::to_string(p) + "]";
       const CParameter& parameter = source.parameters[p];
-      const bool by_value = parameter.kind == CParameter::Kind::Scalar || parameter.kind == CParameter::Kind::Size;
+      const bool by_value =
+          parameter.kind == CParameter::Kind::Scalar || parameter.kind == CParameter::Kind::Size;
       const std::string type = declarations_[p].substr(0, declarations_[p].size() - parameter.name.size());
       text += by_value ? ", *(" + type + "*)" + argument : ", " + argument;
     }
@@ -86,7 +101,8 @@ class Interface {
     return text + "[" + extents + "]";
   }
 
-  void add(CSource& source, CParameter::Kind kind, const std::string& name, int position, const std::string& type, std::string comment) {
+  void add(CSource& source, CParameter::Kind kind, const std::string& name, int position,
+           const std::string& type, std::string comment) {
     source.parameters.push_back({kind, name, position});
     declarations_.push_back(type + name);
     comments_.push_back(std::move(comment));
@@ -106,7 +122,8 @@ std::string constant_definition(const Program& program, const Constant& constant
   std::string text = "static const " + context.names.type(array.type) + " " + context.names.of(array.id);
   if (array.rank() == 0) return text + " = " + print.literal(constant.elements.front()) + ";\n";
   text += "[" + std::to_string(std::max<std::size_t>(1, constant.elements.size())) + "] = {";
-  for (std::size_t e = 0; e < constant.elements.size(); ++e) text += (e == 0 ? "" : ", ") + print.literal(constant.elements[e]);
+  for (std::size_t e = 0; e < constant.elements.size(); ++e)
+    text += (e == 0 ? "" : ", ") + print.literal(constant.elements[e]);
   return text + (constant.elements.empty() ? "0};\n" : "};\n");
 }
 
@@ -115,9 +132,11 @@ std::string function_definition(const Function& function, FunctionId id, CContex
   CExpressions print(context, none, function.name);
   print.expect(function.body);
   const std::string value = print.text(function.body);
-  std::string text = "static inline " + context.names.type(function.result) + " " + context.names.of(id) + "(";
+  std::string text =
+      "static inline " + context.names.type(function.result) + " " + context.names.of(id) + "(";
   for (std::size_t p = 0; p < function.parameters.size(); ++p) {
-    text += (p == 0 ? "" : ", ") + context.names.type(function.parameters[p].type) + " arg" + std::to_string(p);
+    text +=
+        (p == 0 ? "" : ", ") + context.names.type(function.parameters[p].type) + " arg" + std::to_string(p);
   }
   text += ") {\n";
   for (const std::string& line : print.take_lines()) text += "  " + line + "\n";
@@ -128,8 +147,10 @@ std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    if (c == '\n') result += "\\n";
-    else result += c;
+    if (c == '\n')
+      result += "\\n";
+    else
+      result += c;
   }
   return result + "\"";
 }
@@ -157,20 +178,29 @@ CSource print_c(const Nest& nest) {
     }
     const Expr call = program.pool->invoke(id, program.functions[f].result, std::move(arguments));
     // Those that can fail are written out where they are called.
-    if (!is_partial(call, program.functions)) functions += function_definition(program.functions[f], id, context);
+    if (!is_partial(call, program.functions))
+      functions += function_definition(program.functions[f], id, context);
   }
   std::string constants;
-  for (const Constant& constant : program.constants) constants += constant_definition(program, constant, context);
+  for (const Constant& constant : program.constants)
+    constants += constant_definition(program, constant, context);
 
   prelude.need("twill_frame");
   CCode code(context);
   const std::string kernel = code.kernel(source, interface.signature(source), interface.born());
 
-  source.text = "/* Made by Twill from program '" + program.name + "'. */\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n";
-  source.text += host_interface() + "\n" + names.record_definitions() + prelude.text() + constants + (constants.empty() ? "" : "\n") + functions + code.parts() + kernel + "\n" + interface.generic_entry(source);
-  source.text += "\nconst char *" + source.function + "_error(int32_t code) {\n  static const char *const texts[] = {\n    \"no error\",\n";
+  source.text =
+      "/* Made by Twill from program '" + program.name +
+      "'. */\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include "
+      "<stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n";
+  source.text += host_interface() + "\n" + names.record_definitions() + prelude.text() + constants +
+                 (constants.empty() ? "" : "\n") + functions + code.parts() + kernel + "\n" +
+                 interface.generic_entry(source);
+  source.text += "\nconst char *" + source.function +
+                 "_error(int32_t code) {\n  static const char *const texts[] = {\n    \"no error\",\n";
   for (const std::string& error : source.errors) source.text += "    " + quoted(error) + ",\n";
-  source.text += "  };\n  return code >= 0 && code <= " + std::to_string(source.errors.size()) + " ? texts[code] : \"unknown error\";\n}\n";
+  source.text += "  };\n  return code >= 0 && code <= " + std::to_string(source.errors.size()) +
+                 " ? texts[code] : \"unknown error\";\n}\n";
   source.header = interface.header(source);
   return source;
 }

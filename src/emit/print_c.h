@@ -8,25 +8,25 @@ namespace twill {
 /// One parameter of the emitted function, in order.
 struct CParameter {
   enum class Kind {
-    Input,        // const T *restrict
-    Scalar,       // T, by value
-    Size,         // int64_t
-    Output,       // T *restrict, memory of the caller
-    BornOutput,   // T **, set to memory from malloc; followed by its shape
-    BornShape,    // int64_t *, rank entries
+    Input,       // const T *restrict
+    Scalar,      // T, by value
+    Size,        // int64_t
+    Output,      // T *restrict, memory of the caller
+    BornOutput,  // T **, set to memory from malloc; followed by its shape
+    BornShape,   // int64_t *, rank entries
   };
   Kind kind;
   std::string name;
-  int position;   // of the input, size symbol (among those bound by inputs) or result
+  int position;  // of the input, size symbol (among those bound by inputs) or result
 };
 
 struct CSource {
-  std::string text;          // one translation unit
-  std::string header;        // declares the function; needs no other header of ours
-  std::string function;      // its name
+  std::string text;      // one translation unit
+  std::string header;    // declares the function; needs no other header of ours
+  std::string function;  // its name
   std::vector<CParameter> parameters;
-  std::vector<std::string> errors;   // what the return value means: errors[code - 1]
-  std::vector<Effect> effects;       // by the number that the host is given
+  std::vector<std::string> errors;  // what the return value means: errors[code - 1]
+  std::vector<Effect> effects;      // by the number that the host is given
 };
 
 /// The function is called like the program.

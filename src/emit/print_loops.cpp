@@ -19,7 +19,9 @@ class LoopPrinter {
   }
 
  private:
-  void line(const std::string& content) { text += std::string(2 * static_cast<std::size_t>(depth_), ' ') + content + "\n"; }
+  void line(const std::string& content) {
+    text += std::string(2 * static_cast<std::size_t>(depth_), ' ') + content + "\n";
+  }
   void inside(const Code& list) {
     ++depth_;
     code(list);
@@ -34,12 +36,16 @@ class LoopPrinter {
     for (Expr e : at) list += (list.empty() ? "" : ", ") + show(e);
     return name(array) + "[" + list + "]";
   }
-  static std::string word(const Operator& op, const Program& program) { return op.prim ? std::string(info(*op.prim).name) : program[op.function].name; }
+  static std::string word(const Operator& op, const Program& program) {
+    return op.prim ? std::string(info(*op.prim).name) : program[op.function].name;
+  }
 
   void of(const Remark& s) { line("# " + s.stage + (s.place.empty() ? "" : "  (" + s.place + ")")); }
   void of(const Let& s) { line("let " + name(s.name) + " = " + show(s.value)); }
   void of(const Local& s) { line("var " + name(s.array) + (s.init ? " = " + show(s.init) : "")); }
-  void of(const Allocate& s) { line(std::string(s.keep ? "result " : "buffer ") + place(s.array, program_[s.array].shape)); }
+  void of(const Allocate& s) {
+    line(std::string(s.keep ? "result " : "buffer ") + place(s.array, program_[s.array].shape));
+  }
   void of(const Free& s) { line("free " + name(s.array)); }
   void of(const Put& s) {
     const std::string target = place(s.array, s.at);
@@ -48,7 +54,8 @@ class LoopPrinter {
   void of(const For& s) {
     const std::string step = s.step == 1 ? "" : " step " + std::to_string(s.step);
     const std::string by = s.by == By::Core ? "cores " : s.by == By::Simd ? "simd " : "";
-    line(by + "for " + name(s.index) + " in " + show(s.lo) + " .. " + show(s.hi) + step + (s.down ? " down" : "") + ":");
+    line(by + "for " + name(s.index) + " in " + show(s.lo) + " .. " + show(s.hi) + step +
+         (s.down ? " down" : "") + ":");
     inside(s.body);
   }
   void of(const While& s) {
@@ -64,7 +71,8 @@ class LoopPrinter {
   }
   void of(const Within& s) { code(s.body); }
   void of(const Window& s) {
-    line("window " + name(s.view) + " = " + place(s.array, s.at) + " .. + " + show(s.count) + ", past the caches above " + std::to_string(s.stream_above) + " bytes:");
+    line("window " + name(s.view) + " = " + place(s.array, s.at) + " .. + " + show(s.count) +
+         ", past the caches above " + std::to_string(s.stream_above) + " bytes:");
     inside(s.body);
   }
   void of(const Swap& s) { line("swap " + name(s.a) + ", " + name(s.b)); }

@@ -38,6 +38,7 @@ Expr StageNest::at_point(Expr e) {
     });
   }
   if (!fixed_.empty()) e = fold_constants(e);
+  if (!settled_.empty()) e = use_settled(e);
   if (interior_) e = assume_interior(t_, e, stage_.dims[levels_[point_level_].dim].id);
   return e;
 }
@@ -48,7 +49,8 @@ Expr StageNest::fold_constants(Expr e) {
   return rewrite(t_.pool(), e, [&](Expr node) -> Expr {
     const Read* read = as<Read>(node);
     if (!read) return {};
-    const auto constant = std::find_if(program.constants.begin(), program.constants.end(), [&](const Constant& c) { return c.array == read->array; });
+    const auto constant = std::find_if(program.constants.begin(), program.constants.end(),
+                                       [&](const Constant& c) { return c.array == read->array; });
     if (constant == program.constants.end()) return {};
     std::int64_t position = 0;
     for (std::size_t s = 0; s < read->rules.size(); ++s) {
@@ -57,6 +59,30 @@ Expr StageNest::fold_constants(Expr e) {
       position = position * extent->value.i + at->value.i;
     }
     return t_.pool().literal(constant->elements[static_cast<std::size_t>(position)]);
+  });
+}
+
+/// Boundary rules that were applied before the loop.
+Expr StageNest::use_settled(Expr e) {
+  return rewrite(t_.pool(), e, [&](Expr node) -> Expr {
+    const Read* read = as<Read>(node);
+    if (!read) return {};
+    std::vector<Boundary> rules = read->rules;
+    std::vector<Expr> subscripts;
+    for (std::size_t s = 0; s < rules.size(); ++s) {
+      subscripts.push_back(use_settled(node->args[s]));
+      const Expr extent = t_.program()[read->array].shape[s];
+      for (const Settled& known : settled_) {
+        if (known.subscript != node->args[s] || known.rule != rules[s] || known.extent != extent) continue;
+        subscripts.back() = t_.index(known.index);
+        rules[s] = Boundary::Inside;
+        break;
+      }
+    }
+    if (rules == read->rules) return {};
+    const bool falls_back = node->args.size() > rules.size();
+    return t_.pool().read(read->array, node->type, std::move(subscripts), std::move(rules),
+                          falls_back ? use_settled(node->args.back()) : Expr{});
   });
 }
 
@@ -176,7 +202,8 @@ Code StageNest::complete(Role& role, Expr value) {
   if (role.shape == Shape::Group) {
     const Output& output = *role.output;
     const auto& group = std::get<Group>(output.combine.front());
-    code.push_back({Lookup{role.table, role.table_keys, role.table_count, at_point(output.key), role.number}});
+    code.push_back(
+        {Lookup{role.table, role.table_keys, role.table_count, at_point(output.key), role.number}});
     if (group.op) {
       If fresh{t_.compare(Prim::Eq, t_.read(role.number), t_.read(role.values_count)), {}, {}};
       fresh.then.push_back({Push{role.values, role.values_count, value}});
@@ -234,7 +261,8 @@ Code StageNest::scan_step(Role& role, Expr value) {
   If at_first{t_.compare(Prim::Eq, index, first), {}, {}};
   const Expr alone = scan.op.identity ? t_.combine(scan.op, scan.op.identity, value) : value;
   at_first.then.push_back(t_.put(role.target, place(role), alone));
-  at_first.otherwise.push_back(t_.put(role.target, place(role), t_.combine(scan.op, t_.read(role.target, before), value)));
+  at_first.otherwise.push_back(
+      t_.put(role.target, place(role), t_.combine(scan.op, t_.read(role.target, before), value)));
   code.push_back({std::move(at_first)});
   return code;
 }
@@ -245,8 +273,10 @@ Code StageNest::open(Role& role, int level) {
   if (role.running && role.running_level == level) {
     if (role.shape == Shape::Append) {
       Expr start = t_.number(0);
-      if (!first_pass_ && role.output->offsets) start = t_.read(*role.output->offsets, {row_of(role)});
-      else if (!first_pass_ && part_) start = t_.read(role.starts, {t_.index(*part_)});
+      if (!first_pass_ && role.output->offsets)
+        start = t_.read(*role.output->offsets, {row_of(role)});
+      else if (!first_pass_ && part_)
+        start = t_.read(role.starts, {t_.index(*part_)});
       code.push_back({Local{role.running, start}});
     } else {
       const Operator& op = std::get<Scan>(role.output->combine[role.scan_dim]).op;
@@ -263,7 +293,8 @@ Code StageNest::open(Role& role, int level) {
       continue;
     }
     const bool continues = outermost && role.output->accumulates && !role.partial;
-    const Expr start = continues ? t_.pool().cast(group.op.type, t_.read(*role.output->into, place(role))) : group.op.identity;
+    const Expr start = continues ? t_.pool().cast(group.op.type, t_.read(*role.output->into, place(role)))
+                                 : group.op.identity;
     code.push_back({Local{group.accumulator, start}});
     if (group.seen) code.push_back({Local{group.seen, t_.pool().boolean(continues)}});
     if (outermost && role.touched) code.push_back({Local{role.touched, t_.pool().boolean(false)}});
@@ -279,7 +310,9 @@ Code StageNest::close(Role& role, int level) {
     if (group.first_level != level || group.in_memory) continue;
     Code done;
     if (group.seen) {
-      done.push_back({Require{t_.read(group.seen), "stage '" + stage_.name + "' folds an empty range with an operator that has no identity"}});
+      done.push_back(
+          {Require{t_.read(group.seen), "stage '" + stage_.name +
+                                            "' folds an empty range with an operator that has no identity"}});
     }
     const Expr value = t_.read(group.accumulator);
     append(done, g == 0 ? complete(role, value) : fold_into(role.folds[g - 1], role, value));
@@ -287,7 +320,8 @@ Code StageNest::close(Role& role, int level) {
   }
   if (!role.running || role.running_level != level || !first_pass_) return code;
   if (role.output->offsets) {
-    code.push_back(t_.put(*role.output->offsets, {t_.add(row_of(role), t_.number(1))}, t_.read(role.running)));
+    code.push_back(
+        t_.put(*role.output->offsets, {t_.add(row_of(role), t_.number(1))}, t_.read(role.running)));
   } else {
     std::vector<Expr> at;
     if (part_) at.push_back(t_.index(*part_));

@@ -97,8 +97,10 @@ Code StageNest::init_target(const Role& role) {
   const Scatter* scatter = scatter_of(*role.output);
   const Array array = t_.program()[role.output->array];
   Expr value;
-  if (scatter->op) value = scatter->op->identity;
-  else value = zero_of(array.type);
+  if (scatter->op)
+    value = scatter->op->identity;
+  else
+    value = zero_of(array.type);
   return over_elements(t_, "e", array.shape, [&](std::vector<Expr> indices) {
     std::vector<Expr> at = role.prefix;
     at.insert(at.end(), indices.begin(), indices.end());
@@ -160,7 +162,8 @@ Code StageNest::bring_over(const Role& role) {
     };
     Expr inside = t_.pool().boolean(true);
     for (std::size_t d = 0; d < last; ++d) {
-      const Expr within = t_.pool().apply(Prim::And, {t_.compare(Prim::Le, box[d].lo, row[d]), t_.compare(Prim::Lt, row[d], box[d].hi)});
+      const Expr within = t_.pool().apply(
+          Prim::And, {t_.compare(Prim::Le, box[d].lo, row[d]), t_.compare(Prim::Lt, row[d], box[d].hi)});
       inside = d == 0 ? within : t_.pool().apply(Prim::And, {inside, within});
     }
     If split{inside, {}, {}};
@@ -201,7 +204,8 @@ Code StageNest::join_counts(Role& role) {
     const Expr rows = t_.sub(t_.program()[*output.offsets].shape.front(), t_.number(1));
     For sum{.index = t_.new_index("row"), .lo = t_.number(0), .hi = rows};
     const Expr row = t_.index(sum.index);
-    sum.body.push_back(t_.accumulate(*output.offsets, {t_.add(row, t_.number(1))}, t_.read(*output.offsets, {row}), plus));
+    sum.body.push_back(
+        t_.accumulate(*output.offsets, {t_.add(row, t_.number(1))}, t_.read(*output.offsets, {row}), plus));
     code.push_back({std::move(sum)});
     code.push_back({SetSize{length, t_.read(*output.offsets, {rows})}});
   } else if (part_) {
@@ -229,7 +233,8 @@ Code StageNest::join_totals(Role& role) {
   const ArrayId total = t_.new_variable(name + "_total", scan.op.type);
   Code code;
   code.push_back({Local{run, scan.op.identity}});
-  For join{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_, .down = scan.from == Direction::Right};
+  For join{
+      .index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_, .down = scan.from == Direction::Right};
   const Expr p = t_.index(join.index);
   join.body.push_back({Local{total, t_.read(role.starts, {p})}});
   join.body.push_back(t_.put(role.starts, {p}, t_.read(run)));
@@ -245,7 +250,8 @@ Code StageNest::join_partials(Role& role) {
   const ArrayId joined = t_.new_variable(array.name + "_joined", op.type);
   Code code = over_elements(t_, "e", array.shape, [&](std::vector<Expr> indices) {
     Code element;
-    const Expr start = output.accumulates ? t_.pool().cast(op.type, t_.read(*output.into, indices)) : op.identity;
+    const Expr start =
+        output.accumulates ? t_.pool().cast(op.type, t_.read(*output.into, indices)) : op.identity;
     element.push_back({Local{joined, start}});
     For parts{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_};
     std::vector<Expr> at{t_.index(parts.index)};
@@ -262,7 +268,8 @@ Code StageNest::join_partials(Role& role) {
 Code StageNest::open_group(Role& role) {
   const Output& output = *role.output;
   const std::string name = t_.program()[output.array].name;
-  const Type key = t_.program()[*output.keys].type, value = output.value ? output.value->type : t_.program()[output.array].type;
+  const Type key = t_.program()[*output.keys].type,
+             value = output.value ? output.value->type : t_.program()[output.array].type;
   const auto growable = [&](const std::string& what, const Type& type, ArrayId& array, ArrayId& count) {
     count = t_.new_variable(name + "_" + what + "_count", Scalar::I64);
     array = t_.new_array(name + "_" + what, type, {t_.read(count)});
@@ -297,10 +304,12 @@ Code StageNest::finish_group(Role& role) {
   Code code;
   code.push_back({SetSize{as<SizeRef>(groups)->symbol, t_.read(role.table_count)}});
   append(code, allocate(*output.keys));
-  code.push_back(each(groups, [&](Expr e) { return single(t_.put(*output.keys, {e}, t_.read(role.table_keys, {e}))); }));
+  code.push_back(
+      each(groups, [&](Expr e) { return single(t_.put(*output.keys, {e}, t_.read(role.table_keys, {e}))); }));
   if (!output.offsets) {
     append(code, allocate(output.array));
-    code.push_back(each(groups, [&](Expr e) { return single(t_.put(output.array, {e}, t_.read(role.values, {e}))); }));
+    code.push_back(
+        each(groups, [&](Expr e) { return single(t_.put(output.array, {e}, t_.read(role.values, {e}))); }));
   } else {
     // Counting sort of the values by the number of their key; equal numbers keep their order.
     const SymbolId length = as<SizeRef>(t_.program()[output.array].shape.front())->symbol;
@@ -310,7 +319,8 @@ Code StageNest::finish_group(Role& role) {
     const ArrayId next = t_.new_array(t_.program()[output.array].name + "_next", Scalar::I64, {groups});
     code.push_back({Allocate{next}});
     const Expr one = t_.number(1), count = t_.pool().size(length);
-    code.push_back(each(t_.add(groups, one), [&](Expr e) { return single(t_.put(*output.offsets, {e}, t_.number(0))); }));
+    code.push_back(each(t_.add(groups, one),
+                        [&](Expr e) { return single(t_.put(*output.offsets, {e}, t_.number(0))); }));
     code.push_back(each(count, [&](Expr e) {
       return single(t_.accumulate(*output.offsets, {t_.add(t_.read(role.numbers, {e}), one)}, one, plus));
     }));

@@ -20,7 +20,11 @@ void append(Code& code, Code more) {
 
 StageNest::StageNest(Tables& tables, const StageSchedule& schedule, const LoopTree& loops, std::int64_t grain,
                      Surroundings surroundings)
-    : t_(tables), schedule_(schedule), stage_(*schedule.stage), grain_(grain), around_(std::move(surroundings)) {
+    : t_(tables),
+      schedule_(schedule),
+      stage_(*schedule.stage),
+      grain_(grain),
+      around_(std::move(surroundings)) {
   const LoopTree* tree = &loops;
   while (!tree->empty() && std::holds_alternative<Loop>(tree->front())) {
     const Loop& loop = std::get<Loop>(tree->front());
@@ -50,7 +54,8 @@ void StageNest::find_roles() {
     }
     find_folds(role);
     const std::string name = t_.program()[output.array].name;
-    if (!role.folds.empty() && output.into && !output.accumulates) role.touched = t_.new_variable(name + "_touched", Scalar::Bool);
+    if (!role.folds.empty() && output.into && !output.accumulates)
+      role.touched = t_.new_variable(name + "_touched", Scalar::Bool);
     for (int l = 0; l < static_cast<int>(levels_.size()); ++l) {
       const bool whole_part = levels_[l].cut.kind == Cut::Kind::Parts;
       if (whole_part) continue;
@@ -78,7 +83,8 @@ void StageNest::find_folds(Role& role) {
     if (!fold) continue;
     if (role.folds.empty() || !(role.folds.back().op == fold->op)) {
       const bool only = role.folds.empty();
-      role.folds.push_back({fold->op, -1, false, t_.new_variable(name + (only ? "_acc" : "_inner"), fold->op.type), {}});
+      role.folds.push_back(
+          {fold->op, -1, false, t_.new_variable(name + (only ? "_acc" : "_inner"), fold->op.type), {}});
       if (!fold->op.identity) role.folds.back().seen = t_.new_variable(name + "_seen", Scalar::Bool);
     }
     group[d] = static_cast<int>(role.folds.size()) - 1;
@@ -104,8 +110,10 @@ Code StageNest::lower() {
   if (two_passes) {
     append(code, loops_of(true));
     for (Role& role : roles_) {
-      if (role.shape == Shape::Append) append(code, join_counts(role));
-      else if (role.schedule.merge == How::TwoPass) append(code, join_totals(role));
+      if (role.shape == Shape::Append)
+        append(code, join_counts(role));
+      else if (role.schedule.merge == How::TwoPass)
+        append(code, join_totals(role));
     }
   }
   append(code, loops_of(false));
@@ -150,14 +158,23 @@ Code StageNest::loop(int level) {
   if (here.by == By::Unroll) return unrolled(level);
   const Range range = ranges_[here.dim];
   if (here.cut.count == 1) {
-    const bool stream = level == point_level_ && !first_pass_ &&
-                        std::any_of(roles_.begin(), roles_.end(), [](const Role& r) { return r.schedule.stream_above >= 0; });
-    return stream ? streamed(level, range.lo, range.hi) : segmented(level, range.lo, range.hi);
+    const bool stream =
+        level == point_level_ && !first_pass_ &&
+        std::any_of(roles_.begin(), roles_.end(), [](const Role& r) { return r.schedule.stream_above >= 0; });
+    Code code = settle_rules(level);
+    append(code, stream ? streamed(level, range.lo, range.hi) : segmented(level, range.lo, range.hi));
+    if (level == point_level_) settled_.clear();
+    return code;
   }
   // Tiles: the loop variable is the tile's first index.
   const Dim& dim = stage_.dims[here.dim];
-  For loop{.index = t_.new_index(dim.name + "_tile"), .lo = range.lo, .hi = range.hi, .step = here.cut.count, .by = here.by};
-  if (here.by == By::Core) loop.enough = grain_ > 0 ? t_.compare(Prim::Ge, total_points(), t_.number(grain_)) : Expr{};
+  For loop{.index = t_.new_index(dim.name + "_tile"),
+           .lo = range.lo,
+           .hi = range.hi,
+           .step = here.cut.count,
+           .by = here.by};
+  if (here.by == By::Core)
+    loop.enough = grain_ > 0 ? t_.compare(Prim::Ge, total_points(), t_.number(grain_)) : Expr{};
   const DimId end = t_.new_index(dim.name + "_end");
   loop.body.push_back({Let{end, t_.min(t_.add(t_.index(loop.index), t_.number(here.cut.count)), range.hi)}});
   ranges_[here.dim] = {t_.index(loop.index), t_.index(end)};
@@ -176,7 +193,9 @@ Code StageNest::parts_loop(int level) {
   if (here.by == By::Core) loop.enough = t_.compare(Prim::Gt, parts_, t_.number(1));
   const Expr extent = t_.sub(range.hi, range.lo);
   const Expr part = t_.index(*part_);
-  const auto bound = [&](Expr p) { return t_.add(range.lo, t_.div(t_.mul(t_.max(extent, t_.number(0)), p), parts_)); };
+  const auto bound = [&](Expr p) {
+    return t_.add(range.lo, t_.div(t_.mul(t_.max(extent, t_.number(0)), p), parts_));
+  };
   const DimId begin = t_.new_index(dim.name + "_begin"), end = t_.new_index(dim.name + "_end");
   loop.body.push_back({Let{begin, bound(part)}});
   loop.body.push_back({Let{end, bound(t_.add(part, t_.number(1)))}});
@@ -208,21 +227,85 @@ Code StageNest::unrolled(int level) {
 Code StageNest::point_loop(int level, Expr lo, Expr hi) {
   const Level& here = levels_[level];
   For loop{.index = stage_.dims[here.dim].id, .lo = lo, .hi = hi, .by = here.by};
-  if (here.by == By::Core && grain_ > 0) loop.enough = t_.compare(Prim::Ge, total_points(), t_.number(grain_));
+  if (here.by == By::Core && grain_ > 0)
+    loop.enough = t_.compare(Prim::Ge, total_points(), t_.number(grain_));
   for (const Role& role : roles_) {
     const Scan* scan = std::get_if<Scan>(&role.output->combine[here.dim]);
     if (scan && scan->from == Direction::Right) loop.down = true;
     if (here.by != By::Simd || !active(role)) continue;
     for (const FoldGroup& group : role.folds) {
-      if (group.first_level <= level && !group.in_memory) loop.reductions.push_back({group.accumulator, group.op});
+      if (group.first_level <= level && !group.in_memory)
+        loop.reductions.push_back({group.accumulator, group.op});
     }
     if (role.shape == Shape::Append && first_pass_) {
-      loop.reductions.push_back({role.running, Operator{Scalar::I64, Prim::Add, {}, t_.number(0), true, true}});
+      loop.reductions.push_back(
+          {role.running, Operator{Scalar::I64, Prim::Add, {}, t_.number(0), true, true}});
     }
   }
   loop.body = from(level + 1);
   Code code;
   code.push_back({std::move(loop)});
+  return code;
+}
+
+/// For every point of the unrolled dimensions, which run over literals.
+void StageNest::at_all_unrolled(int level, const std::function<void()>& action) {
+  if (level == static_cast<int>(levels_.size())) return action();
+  const int dim = levels_[level].dim;
+  const std::int64_t first = as<Literal>(ranges_[dim].lo)->value.i,
+                     last = as<Literal>(ranges_[dim].hi)->value.i;
+  for (std::int64_t i = first; i < last; ++i) {
+    fixed_[stage_.dims[dim].id] = t_.number(i);
+    at_all_unrolled(level + 1, action);
+  }
+  fixed_.erase(stage_.dims[dim].id);
+}
+
+/// Boundary rules on subscripts that do not move in the innermost loop are applied once, before it.
+Code StageNest::settle_rules(int level) {
+  Code code;
+  if (level != point_level_ || !std::holds_alternative<Formula>(stage_.body)) return code;
+  const DimId index = stage_.dims[levels_[level].dim].id;
+  const auto is_positive = [&](Expr extent) {
+    const Literal* literal = as<Literal>(extent);
+    return (literal && literal->value.i > 0) ||
+           std::any_of(stage_.dims.begin(), stage_.dims.end(), [&](const Dim& dim) {
+             const Literal* lo = as<Literal>(dim.lo);
+             return dim.hi == extent && lo && lo->value.i >= 0;
+           });
+  };
+  const auto settle = [&](Expr subscript, Boundary rule, Expr extent) {
+    for (const Settled& known : settled_) {
+      if (known.subscript == subscript && known.rule == rule && known.extent == extent) return;
+    }
+    Expr value;
+    const Expr last = t_.sub(extent, t_.number(1));
+    if (rule == Boundary::Clamp) {
+      value = t_.min(t_.max(subscript, t_.number(0)), last);
+    } else {
+      const Expr period = rule == Boundary::Wrap ? extent : t_.mul(t_.number(2), extent);
+      value = t_.pool().apply(Prim::Mod, {subscript, period});
+      if (rule == Boundary::Mirror) value = t_.min(value, t_.sub(t_.sub(period, t_.number(1)), value));
+    }
+    const DimId name = t_.new_index("row");
+    code.push_back({Let{name, value}});
+    settled_.push_back({subscript, rule, extent, name});
+  };
+  at_all_unrolled(level + 1, [&] {
+    for_each_expr(stage_, [&](Expr root) {
+      visit(at_point(root), [&](Expr node) {
+        const Read* read = as<Read>(node);
+        if (!read) return;
+        for (std::size_t s = 0; s < read->rules.size(); ++s) {
+          const Boundary rule = read->rules[s];
+          const Expr extent = t_.program()[read->array].shape[s];
+          const bool bends = rule == Boundary::Clamp || rule == Boundary::Mirror || rule == Boundary::Wrap;
+          if (bends && !mentions(node->args[s], index) && !reads_data(node->args[s]) && is_positive(extent))
+            settle(node->args[s], rule, extent);
+        }
+      });
+    });
+  });
   return code;
 }
 
@@ -237,22 +320,11 @@ Code StageNest::segmented(int level, Expr lo, Expr hi) {
     return scan && scan->from == Direction::Right;
   });
   Interior interior;
-  if (level == point_level_ && !is_short && !down && here.by != By::Core && std::holds_alternative<Formula>(stage_.body)) {
-    // The unrolled dimensions run over literals: look at every point of theirs.
-    const std::function<void(int)> each = [&](int l) {
-      if (l < static_cast<int>(levels_.size())) {
-        const int dim = levels_[l].dim;
-        const std::int64_t first = as<Literal>(ranges_[dim].lo)->value.i, last = as<Literal>(ranges_[dim].hi)->value.i;
-        for (std::int64_t i = first; i < last; ++i) {
-          fixed_[stage_.dims[dim].id] = t_.number(i);
-          each(l + 1);
-        }
-        fixed_.erase(stage_.dims[dim].id);
-        return;
-      }
+  if (level == point_level_ && !is_short && !down && here.by != By::Core &&
+      std::holds_alternative<Formula>(stage_.body)) {
+    at_all_unrolled(level + 1, [&] {
       for_each_expr(stage_, [&](Expr e) { find_interior(t_, at_point(e), index, interior); });
-    };
-    each(level + 1);
+    });
   }
   if (interior.lower.empty()) return point_loop(level, lo, hi);
 

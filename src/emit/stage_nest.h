@@ -39,10 +39,10 @@ class StageNest {
   /// Fold dimensions with one operator that follow each other; the groups of an output nest.
   struct FoldGroup {
     Operator op;
-    int first_level;     // its outermost loop
-    bool in_memory;      // loops over Cat dimensions are inside: the target itself accumulates
+    int first_level;  // its outermost loop
+    bool in_memory;   // loops over Cat dimensions are inside: the target itself accumulates
     ArrayId accumulator;
-    ArrayId seen;        // without identity: was there a value yet
+    ArrayId seen;  // without identity: was there a value yet
   };
 
   enum class Shape { Dense, Append, Group };
@@ -50,7 +50,7 @@ class StageNest {
   struct Role {
     const Output* output = nullptr;
     OutputSchedule schedule;
-    int position = 0;              // among the stage's outputs
+    int position = 0;  // among the stage's outputs
     Shape shape = Shape::Dense;
     std::vector<FoldGroup> folds;  // outer ones first
     ArrayId touched;               // a fold into an array: does the element have a point, and is it replaced?
@@ -61,11 +61,11 @@ class StageNest {
     // running state of a scan (the accumulator) or an append (the next position)
     ArrayId running, running_seen;
     int running_level = -1;
-    ArrayId starts;                // of each part, learnt by the first pass
+    ArrayId starts;  // of each part, learnt by the first pass
     // where values go
     ArrayId target;
-    std::vector<Expr> prefix;      // subscripts before those of the write map (the part)
-    ArrayId partial;               // private results of the parts
+    std::vector<Expr> prefix;  // subscripts before those of the write map (the part)
+    ArrayId partial;           // private results of the parts
     // streaming
     ArrayId view;
     Expr view_origin;
@@ -84,6 +84,8 @@ class StageNest {
   Code point_loop(int level, Expr lo, Expr hi);
   Code segmented(int level, Expr lo, Expr hi);
   Code streamed(int level, Expr lo, Expr hi);
+  Code settle_rules(int level);
+  void at_all_unrolled(int level, const std::function<void()>& action);
   bool active(const Role& role) const;
 
   // stage_body.cpp: what happens at a point
@@ -101,6 +103,7 @@ class StageNest {
   Expr row_of(const Role& role);
   Expr at_point(Expr e);
   Expr fold_constants(Expr e);
+  Expr use_settled(Expr e);
 
   // stage_merge.cpp: before and after the loops
   Code prologue();
@@ -125,14 +128,23 @@ class StageNest {
   std::int64_t grain_;
   Surroundings around_;
   std::vector<Level> levels_;
-  int point_level_ = -1;             // the innermost loop that is not unrolled
+  int point_level_ = -1;  // the innermost loop that is not unrolled
   std::vector<Role> roles_;
-  std::vector<Range> ranges_;        // by dimension, as cut so far
-  std::map<DimId, Expr> fixed_;      // unrolled indices
+  std::vector<Range> ranges_;    // by dimension, as cut so far
+  std::map<DimId, Expr> fixed_;  // unrolled indices
+  /// Subscripts with a boundary rule that do not move in the innermost loop: subscript, rule and extent, and
+  /// the integer that stands for the element they mean.
+  struct Settled {
+    Expr subscript;
+    Boundary rule;
+    Expr extent;
+    DimId index;
+  };
+  std::vector<Settled> settled_;
   bool first_pass_ = false;
-  bool interior_ = false;            // boundary rules on the point loop's index hold by themselves here
-  std::optional<DimId> part_;        // the index over parts, if a dimension is cut into parts
-  Expr parts_;                       // how many
+  bool interior_ = false;      // boundary rules on the point loop's index hold by themselves here
+  std::optional<DimId> part_;  // the index over parts, if a dimension is cut into parts
+  Expr parts_;                 // how many
 };
 
 }  // namespace twill::nest

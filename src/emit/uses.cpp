@@ -25,7 +25,9 @@ class Collector {
 
  private:
   ArrayId memory(ArrayId array) const {
-    for (auto found = nest_.memory_of.find(array); found != nest_.memory_of.end(); found = nest_.memory_of.find(array)) array = found->second;
+    for (auto found = nest_.memory_of.find(array); found != nest_.memory_of.end();
+         found = nest_.memory_of.find(array))
+      array = found->second;
     return array;
   }
 

@@ -8,13 +8,13 @@
 namespace twill::nest {
 
 struct Uses {
-  std::set<ArrayId> arrays;   // read or written
+  std::set<ArrayId> arrays;  // read or written
   std::set<ArrayId> written;
   std::set<DimId> dims;
   std::set<SymbolId> symbols;
-  bool streams = false;       // writes past the caches
-  bool allocates = false;     // needs the frame
-  bool parallel = false;      // has a loop that is run by the cores
+  bool streams = false;    // writes past the caches
+  bool allocates = false;  // needs the frame
+  bool parallel = false;   // has a loop that is run by the cores
 };
 
 /// Free names only: what is declared inside is not listed.

@@ -18,11 +18,14 @@ struct Wishes {
   static constexpr int count = 6;
   /// Wish 0 is the first to be given up.
   static Wishes of(int mask) {
-    return {(mask & 32) != 0, (mask & 16) != 0, (mask & 8) != 0, (mask & 4) != 0, (mask & 2) != 0, (mask & 1) != 0};
+    return {(mask & 32) != 0, (mask & 16) != 0, (mask & 8) != 0,
+            (mask & 4) != 0,  (mask & 2) != 0,  (mask & 1) != 0};
   }
 };
 
-constexpr const char* wish_names[Wishes::count] = {"streaming stores", "an update in place", "unrolling", "a loop order for contiguous access", "SIMD lanes", "several cores"};
+constexpr const char* wish_names[Wishes::count] = {"streaming stores", "an update in place",
+                                                   "unrolling",        "a loop order for contiguous access",
+                                                   "SIMD lanes",       "several cores"};
 
 /// Elements of an accumulating row that stay in the first-level cache.
 constexpr std::int64_t accumulator_tile = 1024;
@@ -38,7 +41,8 @@ std::optional<std::int64_t> literal_extent(const Dim& dim) {
 
 class Proposer {
  public:
-  Proposer(const Program& program, const Machine& machine, const Stage& stage) : program_(program), machine_(machine), stage_(stage) {
+  Proposer(const Program& program, const Machine& machine, const Stage& stage)
+      : program_(program), machine_(machine), stage_(stage) {
     vector_dim_ = find_vector_dim();
     find_small_folds();
   }
@@ -66,10 +70,13 @@ class Proposer {
 
  private:
   bool all_are_cat(int d) const {
-    return std::all_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) { return is<Cat>(o.combine[d]); }) && stage_.effects.empty();
+    return std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
+                       [&](const Output& o) { return is<Cat>(o.combine[d]); }) &&
+           stage_.effects.empty();
   }
   bool any_is_seq(int d) const {
-    return std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) { return is<Seq>(o.combine[d]); });
+    return std::any_of(stage_.outputs.begin(), stage_.outputs.end(),
+                       [&](const Output& o) { return is<Seq>(o.combine[d]); });
   }
   bool is_small(int d) const { return std::find(small_.begin(), small_.end(), d) != small_.end(); }
 
@@ -77,7 +84,9 @@ class Proposer {
   int find_vector_dim() const {
     int best = -1, best_score = 0;
     for (int d = 0; d < static_cast<int>(stage_.dims.size()); ++d) {
-      const bool vectorisable = std::all_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) { return is<Cat>(o.combine[d]) || is<Fold>(o.combine[d]); });
+      const bool vectorisable =
+          std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
+                      [&](const Output& o) { return is<Cat>(o.combine[d]) || is<Fold>(o.combine[d]); });
       if (!vectorisable) continue;
       int score = 1;
       for (const Output& output : stage_.outputs) {
@@ -85,7 +94,8 @@ class Proposer {
       }
       for_each_expr(stage_, [&](Expr root) {
         visit(root, [&](Expr node) {
-          if (const Read* read = as<Read>(node)) score += contiguity(std::span(node->args).first(read->rules.size()), stage_.dims[d].id);
+          if (const Read* read = as<Read>(node))
+            score += contiguity(std::span(node->args).first(read->rules.size()), stage_.dims[d].id);
         });
       });
       if (best < 0 || score >= best_score) {
@@ -103,8 +113,10 @@ class Proposer {
       const auto factor = factor_of(subscripts[s], dim);
       if (factor == 0) continue;
       const bool last = s + 1 == subscripts.size();
-      if (last && factor && (*factor == 1 || *factor == -1) && result == 0) result = 1;
-      else result = -2;
+      if (last && factor && (*factor == 1 || *factor == -1) && result == 0)
+        result = 1;
+      else
+        result = -2;
     }
     return result;
   }
@@ -113,7 +125,9 @@ class Proposer {
   void find_small_folds() {
     std::int64_t copies = 1;
     for (int d = static_cast<int>(stage_.dims.size()) - 1; d >= 0; --d) {
-      const bool folds = !stage_.outputs.empty() && std::all_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) { return is<Fold>(o.combine[d]); });
+      const bool folds =
+          !stage_.outputs.empty() && std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
+                                                 [&](const Output& o) { return is<Fold>(o.combine[d]); });
       const auto extent = literal_extent(stage_.dims[d]);
       if (!folds || !extent || d == vector_only()) break;
       if (copies * std::max<std::int64_t>(1, *extent) > most_copies) break;
@@ -151,7 +165,8 @@ class Proposer {
   }
 
   bool folds(int d) const {
-    return std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) { return is<Fold>(o.combine[d]); });
+    return std::any_of(stage_.outputs.begin(), stage_.outputs.end(),
+                       [&](const Output& o) { return is<Fold>(o.combine[d]); });
   }
 
   void give_to_cores(std::vector<ChainLevel>& levels, Cluster& cluster) const {
@@ -170,7 +185,9 @@ class Proposer {
       const bool is_short = extent && *extent < 4 * machine_.count(CoreKind::Core);
       if (is_short && level.cut == Cut{} && l + 2 < levels.size()) {
         ChainLevel& next = levels[l + 1];
-        if (all_are_cat(next.dim) && next.cut == Cut{} && next.by == By::Seq && !bounds_depend(stage_, next.dim, level.dim)) next.by = By::Core;
+        if (all_are_cat(next.dim) && next.cut == Cut{} && next.by == By::Seq &&
+            !bounds_depend(stage_, next.dim, level.dim))
+          next.by = By::Core;
       }
       return;
     }
@@ -188,7 +205,9 @@ class Proposer {
   }
 
   bool streams(const Output& output) const {
-    return std::all_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Cat>(c) || is<Fold>(c); }) && !output.at.empty();
+    return std::all_of(output.combine.begin(), output.combine.end(),
+                       [](const Combine& c) { return is<Cat>(c) || is<Fold>(c); }) &&
+           !output.at.empty();
   }
 
   /// Arrays that do not fit into the last-level cache are out of it before anybody reads them again.
@@ -199,7 +218,8 @@ class Proposer {
 
   /// Work that is done before the other cores have woken up: about two points per nanosecond.
   std::int64_t grain() const {
-    const double launch_us = machine_.launch_us > 0 ? machine_.launch_us : 5.0;
+    // A launch that seems to take longer was measured while the machine was busy with something else.
+    const double launch_us = machine_.launch_us > 0 ? std::min(machine_.launch_us, 50.0) : 5.0;
     return std::max<std::int64_t>(2048, static_cast<std::int64_t>(launch_us * 2000.0));
   }
 
@@ -243,9 +263,12 @@ class Planner {
       const Site site{inside_parallel, disposable_after(program_, list, std::span(order).subspan(s + 1))};
       plan.clusters.push_back(stage(*order[s], site));
       const auto levels = *chain_of(plan.clusters.back());
-      const bool parallel = inside_parallel || std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
+      const bool parallel =
+          inside_parallel ||
+          std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
       const std::vector<const Block*> blocks = blocks_of(*order[s]);
-      for (std::size_t b = 0; b < blocks.size(); ++b) block(order[s]->name, static_cast<int>(b), stages_of(*blocks[b]), parallel);
+      for (std::size_t b = 0; b < blocks.size(); ++b)
+        block(order[s]->name, static_cast<int>(b), stages_of(*blocks[b]), parallel);
     }
     planned_.plan.blocks[position] = std::move(plan);
   }
@@ -286,6 +309,8 @@ class Planner {
 
 }  // namespace
 
-Planned default_plan(const Program& program, const Machine& machine) { return Planner(program, machine).run(); }
+Planned default_plan(const Program& program, const Machine& machine) {
+  return Planner(program, machine).run();
+}
 
 }  // namespace twill

@@ -15,11 +15,13 @@ struct Refusal {
 
 class Elaboration {
  public:
-  explicit Elaboration(Schedule& schedule) : schedule_(schedule), program_(*schedule.program), plan_(schedule.plan) {}
+  explicit Elaboration(Schedule& schedule)
+      : schedule_(schedule), program_(*schedule.program), plan_(schedule.plan) {}
 
   void run() {
     schedule_.body = block("", 0, stages_of(program_), false);
-    if (used_blocks_ != plan_.blocks.size()) refuse("unknown-block", {}, "the plan has clusters for a block that the program does not have");
+    if (used_blocks_ != plan_.blocks.size())
+      refuse("unknown-block", {}, "the plan has clusters for a block that the program does not have");
   }
 
  private:
@@ -29,7 +31,10 @@ class Elaboration {
 
   BlockSchedule block(const std::string& owner, int branch, const StageList& list, bool inside_parallel) {
     const BlockPlan* plan = plan_.find(owner, branch);
-    if (!plan) refuse("missing-block", {owner}, owner.empty() ? "the plan has no clusters for the program" : "the plan has no clusters for the block of '" + owner + "'");
+    if (!plan)
+      refuse("missing-block", {owner},
+             owner.empty() ? "the plan has no clusters for the program"
+                           : "the plan has no clusters for the block of '" + owner + "'");
     ++used_blocks_;
     std::vector<const Stage*> order = order_of(*plan, list);
     BlockSchedule result;
@@ -60,13 +65,18 @@ class Elaboration {
       if (cluster.instances.size() != 1) refuse("not-supported", {}, "a cluster holds exactly one stage");
       const std::string& name = cluster.instances.front().stage;
       const auto found = position.find(name);
-      if (found == position.end()) refuse("unknown-stage", {name}, "the program has no stage '" + name + "' here, or the plan runs it twice");
+      if (found == position.end())
+        refuse("unknown-stage", {name},
+               "the program has no stage '" + name + "' here, or the plan runs it twice");
       const Stage& stage = list.stages[found->second];
       for (ArrayId array : reads_of(program_, stage)) {
-        if (missing.contains(array)) refuse("illegal-order", {name}, "'" + name + "' runs before '" + program_[array].name + "', which it reads, is computed");
+        if (missing.contains(array))
+          refuse("illegal-order", {name},
+                 "'" + name + "' runs before '" + program_[array].name + "', which it reads, is computed");
       }
       if (has_effects(stage)) {
-        if (found->second < last_effect) refuse("effect", {name}, "the effects of '" + name + "' would happen too late");
+        if (found->second < last_effect)
+          refuse("effect", {name}, "the effects of '" + name + "' would happen too late");
         last_effect = found->second;
       }
       for (const Output& output : stage.outputs) {
@@ -75,12 +85,14 @@ class Elaboration {
       position.erase(found);
       order.push_back(&stage);
     }
-    if (!position.empty()) refuse("missing-stage", {std::string(position.begin()->first)}, "the plan does not run '" + std::string(position.begin()->first) + "'");
+    if (!position.empty())
+      refuse("missing-stage", {std::string(position.begin()->first)},
+             "the plan does not run '" + std::string(position.begin()->first) + "'");
     return order;
   }
 
-  Pass pass(const Cluster& cluster, const Stage& stage, const StageList& list, std::span<const Stage* const> order,
-            std::size_t position, bool inside_parallel) {
+  Pass pass(const Cluster& cluster, const Stage& stage, const StageList& list,
+            std::span<const Stage* const> order, std::size_t position, bool inside_parallel) {
     Pass result;
     result.loops = cluster.loops;
     result.grain = cluster.grain;
@@ -94,7 +106,9 @@ class Elaboration {
     for (const Merge& merge : cluster.merges) scheduled.outputs[merge.output].merge = merge.how;
 
     const auto levels = *chain_of(cluster);
-    const bool parallel = inside_parallel || std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
+    const bool parallel =
+        inside_parallel ||
+        std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
     const std::vector<const Block*> blocks = blocks_of(stage);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       scheduled.blocks.push_back(block(stage.name, static_cast<int>(b), stages_of(*blocks[b]), parallel));
@@ -102,7 +116,8 @@ class Elaboration {
 
     if (!levels.empty()) ++schedule_.passes;
     schedule_.loops += static_cast<int>(levels.size());
-    for (std::size_t o = 0; o < stage.outputs.size(); ++o) count_buffers(stage.outputs[o], scheduled.outputs[o]);
+    for (std::size_t o = 0; o < stage.outputs.size(); ++o)
+      count_buffers(stage.outputs[o], scheduled.outputs[o]);
 
     result.dies = deaths(cluster, list, order, position);
     result.stages.push_back(std::move(scheduled));
@@ -112,18 +127,20 @@ class Elaboration {
   void count_buffers(const Output& output, const OutputSchedule& scheduled) {
     if (scheduled.keep == Keep::Alias) return;
     for (ArrayId array : defined_arrays(output)) {
-      const bool is_result = std::find(program_.results.begin(), program_.results.end(), array) != program_.results.end();
+      const bool is_result =
+          std::find(program_.results.begin(), program_.results.end(), array) != program_.results.end();
       if (!is_result && program_[array].rank() > 0) ++schedule_.buffers;
     }
   }
 
-  /// Arrays that are needed by this pass or defined by it, but not afterwards, and whose memory no new version
-  /// has taken over.
-  std::vector<ArrayId> deaths(const Cluster& cluster, const StageList& list, std::span<const Stage* const> order,
-                              std::size_t position) {
+  /// Arrays that are needed by this pass or defined by it, but not afterwards, and whose memory no new
+  /// version has taken over.
+  std::vector<ArrayId> deaths(const Cluster& cluster, const StageList& list,
+                              std::span<const Stage* const> order, std::size_t position) {
     const Stage& stage = *order[position];
     const std::set<ArrayId> over = disposable_after(program_, list, order.subspan(position + 1));
-    const std::set<ArrayId> before = position == 0 ? std::set<ArrayId>{} : disposable_after(program_, list, order.subspan(position));
+    const std::set<ArrayId> before =
+        position == 0 ? std::set<ArrayId>{} : disposable_after(program_, list, order.subspan(position));
     std::set<ArrayId> own;
     for (const Output& output : stage.outputs) {
       for (ArrayId array : defined_arrays(output)) own.insert(array);
@@ -140,7 +157,8 @@ class Elaboration {
       const bool taken = std::any_of(cluster.stores.begin(), cluster.stores.end(), [&](const Store& store) {
         return store.keep == Keep::Alias && stage.outputs[store.output].into == array;
       });
-      const bool is_state = std::any_of(list.carries.begin(), list.carries.end(), [&](const Carry& c) { return c.inside == array; });
+      const bool is_state = std::any_of(list.carries.begin(), list.carries.end(),
+                                        [&](const Carry& c) { return c.inside == array; });
       if (!taken && !is_state) dead.push_back(array);
     }
     return dead;

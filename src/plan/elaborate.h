@@ -21,9 +21,9 @@ struct OutputSchedule {
 
 /// One stage of a pass.
 struct StageSchedule {
-  const Stage* stage = nullptr;           // of Schedule::program
-  std::vector<OutputSchedule> outputs;    // as in the stage
-  std::vector<BlockSchedule> blocks;      // none for a formula, one for a nested block, two for a branch
+  const Stage* stage = nullptr;         // of Schedule::program
+  std::vector<OutputSchedule> outputs;  // as in the stage
+  std::vector<BlockSchedule> blocks;    // none for a formula, one for a nested block, two for a branch
 };
 
 /// A cluster whose loops are known to be legal.
@@ -31,7 +31,7 @@ struct Pass {
   std::vector<StageSchedule> stages;  // by instance
   LoopTree loops;
   std::int64_t grain = 0;
-  std::vector<ArrayId> dies;          // intermediate arrays of this block that nobody needs after this pass
+  std::vector<ArrayId> dies;  // intermediate arrays of this block that nobody needs after this pass
 };
 
 struct BlockSchedule {
@@ -45,12 +45,13 @@ struct Schedule {
   BlockSchedule body;
 
   // Consequences that people ask for (nested blocks counted once).
-  int passes = 0;   // walks over memory: clusters with at least one loop
+  int passes = 0;  // walks over memory: clusters with at least one loop
   int loops = 0;
   int buffers = 0;  // intermediate arrays that live in memory
 };
 
 /// Legal means that this succeeds.
-Result<Schedule, Reason> elaborate(std::shared_ptr<const Program> program, const Machine& machine, const Plan& plan);
+Result<Schedule, Reason> elaborate(std::shared_ptr<const Program> program, const Machine& machine,
+                                   const Plan& plan);
 
 }  // namespace twill

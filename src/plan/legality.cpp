@@ -50,7 +50,9 @@ struct Refusal {
   std::string code, text;
 };
 
-[[noreturn]] void refuse(std::string code, std::string text) { throw Refusal{std::move(code), std::move(text)}; }
+[[noreturn]] void refuse(std::string code, std::string text) {
+  throw Refusal{std::move(code), std::move(text)};
+}
 
 class Judge {
  public:
@@ -106,15 +108,19 @@ class Judge {
         const bool last = l == found.back();
         if (level.cut.kind == Cut::Kind::Parts) {
           if (l != 0 || last || level.cut.count < 0) {
-            refuse("illegal-cut", "only the outermost loop can cut '" + dim_name(level.dim) + "' into parts, with another loop inside of it");
+            refuse("illegal-cut", "only the outermost loop can cut '" + dim_name(level.dim) +
+                                      "' into parts, with another loop inside of it");
           }
         } else if (level.cut.count < 1 || (level.cut.count == 1) != last) {
-          refuse("illegal-cut", "the innermost loop over '" + dim_name(level.dim) + "' visits its points and the others have steps above 1");
+          refuse("illegal-cut", "the innermost loop over '" + dim_name(level.dim) +
+                                    "' visits its points and the others have steps above 1");
         }
         if (!last && (level.by == By::Simd || level.by == By::Unroll)) {
-          refuse("illegal-cut", "only the innermost loop over '" + dim_name(level.dim) + "' can be " + std::string(name_of(level.by)));
+          refuse("illegal-cut", "only the innermost loop over '" + dim_name(level.dim) + "' can be " +
+                                    std::string(name_of(level.by)));
         }
-        if (level.by > By::Core) refuse("not-supported", "loops by " + std::string(name_of(level.by)) + " are not for this target");
+        if (level.by > By::Core)
+          refuse("not-supported", "loops by " + std::string(name_of(level.by)) + " are not for this target");
       }
     }
   }
@@ -124,7 +130,8 @@ class Judge {
       for (std::size_t e = 0; e < stage_.dims.size(); ++e) {
         if (!bounds_depend(stage_, static_cast<int>(d), static_cast<int>(e))) continue;
         if (levels_of(static_cast<int>(e)).back() > levels_of(static_cast<int>(d)).front()) {
-          refuse("illegal-order", "the bounds of '" + dim_name(static_cast<int>(d)) + "' depend on '" + dim_name(static_cast<int>(e)) + "', which must be further out");
+          refuse("illegal-order", "the bounds of '" + dim_name(static_cast<int>(d)) + "' depend on '" +
+                                      dim_name(static_cast<int>(e)) + "', which must be further out");
         }
       }
     }
@@ -133,10 +140,12 @@ class Judge {
   void carried() const {
     for (const ChainLevel& level : levels_) {
       if (level.cut != Cut{} || level.by != By::Seq) {
-        refuse("carried-state", "'" + dim_name(level.dim) + "' hands a state from step to step and runs in order");
+        refuse("carried-state",
+               "'" + dim_name(level.dim) + "' hands a state from step to step and runs in order");
       }
     }
-    if (!cluster_.merges.empty() || !cluster_.stores.empty()) refuse("carried-state", "the state of a loop has no store or merge of its own");
+    if (!cluster_.merges.empty() || !cluster_.stores.empty())
+      refuse("carried-state", "the state of a loop has no store or merge of its own");
   }
 
   void workers() const {
@@ -150,13 +159,16 @@ class Judge {
       if (site_.inside_parallel) refuse("nested-parallel", "a loop around this stage is parallel already");
       if (has_effects(stage_)) refuse("effect", "effects happen in order");
       const bool neighbour = l > 0 && levels_[l - 1].by == By::Core;
-      if (cores > 0 && !neighbour) refuse("nested-parallel", "parallel loops must follow each other directly");
+      if (cores > 0 && !neighbour)
+        refuse("nested-parallel", "parallel loops must follow each other directly");
       ++cores;
       if (level.cut.kind == Cut::Kind::Parts) continue;
       for (const Output& output : stage_.outputs) {
         const Combine& combine = output.combine[level.dim];
         if (!is<Cat>(combine)) {
-          refuse("not-parallel", "'" + dim_name(level.dim) + "' is a " + std::string(name_of(combine)) + " dimension of '" + array_name(output) + "' and is only parallel when cut into parts");
+          refuse("not-parallel", "'" + dim_name(level.dim) + "' is a " + std::string(name_of(combine)) +
+                                     " dimension of '" + array_name(output) +
+                                     "' and is only parallel when cut into parts");
         }
       }
     }
@@ -165,7 +177,8 @@ class Judge {
   std::optional<How> merge_of(int output) const {
     std::optional<How> how;
     for (const Merge& merge : cluster_.merges) {
-      if (merge.instance != 0 || merge.output < 0 || merge.output >= static_cast<int>(stage_.outputs.size())) {
+      if (merge.instance != 0 || merge.output < 0 ||
+          merge.output >= static_cast<int>(stage_.outputs.size())) {
         refuse("illegal-merge", "a merge names an output that does not exist");
       }
       if (merge.output == output) how = merge.how;
@@ -178,7 +191,8 @@ class Judge {
     int previous = -1;
     for (const ChainLevel& level : levels_) {
       if (level.cut.kind == Cut::Kind::Parts) continue;
-      if (level.cut.count != 1 || level.dim < previous) refuse("illegal-order", "the points of the stage are visited in order: " + why);
+      if (level.cut.count != 1 || level.dim < previous)
+        refuse("illegal-order", "the points of the stage are visited in order: " + why);
       previous = level.dim;
     }
   }
@@ -187,17 +201,21 @@ class Judge {
     const std::optional<How> how = merge_of(position);
     const bool parts = !levels_.empty() && levels_.front().cut.kind == Cut::Kind::Parts;
     const Combine* cut = parts ? &output.combine[levels_.front().dim] : nullptr;
-    if (how && (!cut || is<Cat>(*cut))) refuse("illegal-merge", "no dimension of '" + array_name(output) + "' is cut into parts that have to be merged");
+    if (how && (!cut || is<Cat>(*cut)))
+      refuse("illegal-merge",
+             "no dimension of '" + array_name(output) + "' is cut into parts that have to be merged");
     if (cut && !is<Cat>(*cut)) merged(output, *cut, how);
     folds(output);
     for (std::size_t d = 0; d < stage_.dims.size(); ++d) {
       const Combine& combine = output.combine[d];
       if (const Scan* scan = std::get_if<Scan>(&combine)) scanned(output, static_cast<int>(d), *scan);
       if (const Scatter* scatter = std::get_if<Scatter>(&combine)) {
-        if (!scatter->op || keeps_order(program_, *scatter->op)) in_order("the last value that is scattered to an element counts");
+        if (!scatter->op || keeps_order(program_, *scatter->op))
+          in_order("the last value that is scattered to an element counts");
       }
       if (is<Append>(combine)) in_order("'" + array_name(output) + "' is appended to");
-      if (is<Group>(combine)) in_order("the groups of '" + array_name(output) + "' have the order of their first elements");
+      if (is<Group>(combine))
+        in_order("the groups of '" + array_name(output) + "' have the order of their first elements");
       if (is<Seq>(combine)) sequential(static_cast<int>(d));
     }
   }
@@ -205,32 +223,47 @@ class Judge {
   void merged(const Output& output, const Combine& cut, std::optional<How> how) const {
     const std::string name = "'" + array_name(output) + "'";
     const auto need = [&](How wanted) {
-      if (how != wanted) refuse("illegal-merge", name + " needs a merge by " + std::string(name_of(wanted)) + ": it is cut into parts along a " + std::string(name_of(cut)) + " dimension");
+      if (how != wanted)
+        refuse("illegal-merge", name + " needs a merge by " + std::string(name_of(wanted)) +
+                                    ": it is cut into parts along a " + std::string(name_of(cut)) +
+                                    " dimension");
     };
     const auto combine_parts = [&](const Operator& op) {
-      if (!regroups(program_, op)) refuse("not-associative", "the parts of " + name + " cannot be combined: " + (program_.strict ? "the program is strict about the order of float operations" : "its operator is not associative"));
-      if (!op.identity) refuse("no-identity", "the parts of " + name + " cannot be combined: its operator has no identity");
+      if (!regroups(program_, op))
+        refuse("not-associative",
+               "the parts of " + name + " cannot be combined: " +
+                   (program_.strict ? "the program is strict about the order of float operations"
+                                    : "its operator is not associative"));
+      if (!op.identity)
+        refuse("no-identity", "the parts of " + name + " cannot be combined: its operator has no identity");
     };
     if (const Fold* fold = std::get_if<Fold>(&cut)) {
       need(How::Partial);
       combine_parts(fold->op);
-      if (output.into && !output.accumulates) refuse("illegal-merge", name + " is a new version of an array and would be overwritten where it must stay unchanged");
+      if (output.into && !output.accumulates)
+        refuse("illegal-merge",
+               name + " is a new version of an array and would be overwritten where it must stay unchanged");
       for (const Combine& other : output.combine) {
         const Fold* inner = std::get_if<Fold>(&other);
-        if (inner && !(inner->op == fold->op)) refuse("illegal-merge", name + " folds with different operators");
+        if (inner && !(inner->op == fold->op))
+          refuse("illegal-merge", name + " folds with different operators");
         if (is<Scan>(other) || is<Scatter>(other)) refuse("illegal-merge", name + " is not only folded");
       }
     } else if (const Scan* scan = std::get_if<Scan>(&cut)) {
       need(How::TwoPass);
       combine_parts(scan->op);
       for (const Combine& other : output.combine) {
-        if (!is<Scan>(other) && !is<Fold>(other)) refuse("illegal-merge", "a scan in two passes has no dimensions beside the scanned and folded ones");
+        if (!is<Scan>(other) && !is<Fold>(other))
+          refuse("illegal-merge",
+                 "a scan in two passes has no dimensions beside the scanned and folded ones");
       }
     } else if (const Scatter* scatter = std::get_if<Scatter>(&cut)) {
       need(How::Partial);
-      if (!scatter->op) refuse("last-wins", "the last value that is scattered to an element of " + name + " counts");
+      if (!scatter->op)
+        refuse("last-wins", "the last value that is scattered to an element of " + name + " counts");
       combine_parts(*scatter->op);
-      if (std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Fold>(c); })) {
+      if (std::any_of(output.combine.begin(), output.combine.end(),
+                      [](const Combine& c) { return is<Fold>(c); })) {
         refuse("illegal-merge", name + " is folded as well as scattered");
       }
     } else if (is<Append>(cut)) {
@@ -263,28 +296,38 @@ class Judge {
     if (first < 0) return;
     // Different operators nest: each one's loops are inside of the loops of those before.
     if (operators.size() > 1 && (!std::is_sorted(order.begin(), order.end()) || cat_inside)) {
-      refuse("illegal-order", "'" + array_name(output) + "' folds with different operators, the inner ones inside, and nothing else inside of them");
+      refuse("illegal-order",
+             "'" + array_name(output) +
+                 "' folds with different operators, the inner ones inside, and nothing else inside of them");
     }
     if (!cat_inside) return;
     const Operator& op = *operators.front();
     const std::string name = "'" + array_name(output) + "'";
-    if (!op.identity) refuse("no-identity", name + " cannot accumulate in memory: its operator has no identity");
-    const bool partial = levels_.front().cut.kind == Cut::Kind::Parts && is<Fold>(output.combine[levels_.front().dim]);
+    if (!op.identity)
+      refuse("no-identity", name + " cannot accumulate in memory: its operator has no identity");
+    const bool partial =
+        levels_.front().cut.kind == Cut::Kind::Parts && is<Fold>(output.combine[levels_.front().dim]);
     if (!(op.type == program_[output.array].type) && !partial) {
-      refuse("accumulator-type", name + " cannot accumulate in memory: its elements are narrower than the accumulator");
+      refuse("accumulator-type",
+             name + " cannot accumulate in memory: its elements are narrower than the accumulator");
     }
-    if (!std::holds_alternative<Formula>(stage_.body)) refuse("illegal-order", "the values of " + name + " come from a block");
+    if (!std::holds_alternative<Formula>(stage_.body))
+      refuse("illegal-order", "the values of " + name + " come from a block");
     for (std::size_t l = static_cast<std::size_t>(first); l < levels_.size(); ++l) {
       const int d = levels_[l].dim;
       if (is<Fold>(output.combine[d])) continue;
-      if (!is<Cat>(output.combine[d])) refuse("illegal-order", "the loops over folded dimensions of " + name + " are inside of the loop over '" + dim_name(d) + "'");
+      if (!is<Cat>(output.combine[d]))
+        refuse("illegal-order", "the loops over folded dimensions of " + name +
+                                    " are inside of the loop over '" + dim_name(d) + "'");
       for (std::size_t e = 0; e < stage_.dims.size(); ++e) {
         if (is<Fold>(output.combine[e]) && bounds_depend(stage_, d, static_cast<int>(e))) {
-          refuse("illegal-order", "the bounds of '" + dim_name(d) + "' depend on the folded '" + dim_name(static_cast<int>(e)) + "'");
+          refuse("illegal-order", "the bounds of '" + dim_name(d) + "' depend on the folded '" +
+                                      dim_name(static_cast<int>(e)) + "'");
         }
       }
     }
-    if (output.into && !output.accumulates) refuse("illegal-order", name + " keeps its old value where there is nothing to fold");
+    if (output.into && !output.accumulates)
+      refuse("illegal-order", name + " keeps its old value where there is nothing to fold");
   }
 
   void scanned(const Output& output, int d, const Scan& scan) const {
@@ -294,19 +337,28 @@ class Judge {
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       if (levels_[l].cut.kind == Cut::Kind::Parts) continue;
       if (levels_[l].dim == d) {
-        if (point >= 0 || levels_[l].cut.count != 1) refuse("illegal-cut", "the scanned dimension '" + dim_name(d) + "' is not tiled");
+        if (point >= 0 || levels_[l].cut.count != 1)
+          refuse("illegal-cut", "the scanned dimension '" + dim_name(d) + "' is not tiled");
         point = static_cast<int>(l);
-        if (levels_[l].by != By::Seq) refuse("not-parallel", "the scan along '" + dim_name(d) + "' runs in order");
+        if (levels_[l].by != By::Seq)
+          refuse("not-parallel", "the scan along '" + dim_name(d) + "' runs in order");
       } else if (is<Fold>(output.combine[levels_[l].dim])) {
-        if (point < 0) refuse("illegal-order", "the loops over folded dimensions of " + name + " are inside of the loop over '" + dim_name(d) + "'");
+        if (point < 0)
+          refuse("illegal-order", "the loops over folded dimensions of " + name +
+                                      " are inside of the loop over '" + dim_name(d) + "'");
       } else if (point >= 0) {
         inside = true;
-        if (bounds_depend(stage_, levels_[l].dim, d)) refuse("illegal-order", "the bounds of '" + dim_name(levels_[l].dim) + "' depend on the scanned '" + dim_name(d) + "'");
+        if (bounds_depend(stage_, levels_[l].dim, d))
+          refuse("illegal-order", "the bounds of '" + dim_name(levels_[l].dim) + "' depend on the scanned '" +
+                                      dim_name(d) + "'");
       }
     }
     if (!inside) return;
-    if (!(scan.op.type == program_[output.array].type)) refuse("accumulator-type", name + " cannot be scanned in memory: its elements are narrower than the accumulator");
-    const bool folds_too = std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Fold>(c); });
+    if (!(scan.op.type == program_[output.array].type))
+      refuse("accumulator-type",
+             name + " cannot be scanned in memory: its elements are narrower than the accumulator");
+    const bool folds_too = std::any_of(output.combine.begin(), output.combine.end(),
+                                       [](const Combine& c) { return is<Fold>(c); });
     if (folds_too || output.guard) refuse("illegal-order", name + " is folded or guarded as well as scanned");
   }
 
@@ -314,34 +366,45 @@ class Judge {
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const ChainLevel& level = levels_[l];
       if (level.dim == d) {
-        if (level.cut != Cut{} || level.by != By::Seq) refuse("sequential", "'" + dim_name(d) + "' runs in order");
+        if (level.cut != Cut{} || level.by != By::Seq)
+          refuse("sequential", "'" + dim_name(d) + "' runs in order");
         continue;
       }
-      const bool other_seq = std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) { return is<Seq>(o.combine[level.dim]); });
+      const bool other_seq = std::any_of(stage_.outputs.begin(), stage_.outputs.end(),
+                                         [&](const Output& o) { return is<Seq>(o.combine[level.dim]); });
       const bool before = static_cast<int>(l) < levels_of(d).front();
-      if (before && !(other_seq && level.dim < d)) refuse("sequential", "the loop over '" + dim_name(d) + "' runs in order, outside of all others");
-      if (!before && other_seq && level.dim < d) refuse("sequential", "'" + dim_name(level.dim) + "' and '" + dim_name(d) + "' run in the order of the program");
+      if (before && !(other_seq && level.dim < d))
+        refuse("sequential", "the loop over '" + dim_name(d) + "' runs in order, outside of all others");
+      if (!before && other_seq && level.dim < d)
+        refuse("sequential",
+               "'" + dim_name(level.dim) + "' and '" + dim_name(d) + "' run in the order of the program");
     }
   }
 
   void lanes() const {
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       if (levels_[l].by != By::Simd) continue;
-      if (static_cast<int>(l) != point_level_) refuse("illegal-simd", "only the innermost loop is run by SIMD lanes");
+      if (static_cast<int>(l) != point_level_)
+        refuse("illegal-simd", "only the innermost loop is run by SIMD lanes");
       if (!std::holds_alternative<Formula>(stage_.body)) refuse("illegal-simd", "the body is a block");
       if (has_effects(stage_)) refuse("illegal-simd", "an effect happens in the stage");
       for (const Output& output : stage_.outputs) {
         const Combine& combine = output.combine[levels_[l].dim];
         if (is<Cat>(combine)) {
-          const bool scattered = std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Scatter>(c); });
-          if (scattered && std::none_of(output.at.begin(), output.at.end(), [&](Expr at) { return mentions(at, stage_.dims[levels_[l].dim].id); })) {
+          const bool scattered = std::any_of(output.combine.begin(), output.combine.end(),
+                                             [](const Combine& c) { return is<Scatter>(c); });
+          if (scattered && std::none_of(output.at.begin(), output.at.end(), [&](Expr at) {
+                return mentions(at, stage_.dims[levels_[l].dim].id);
+              })) {
             refuse("illegal-simd", "lanes would meet in one element of '" + array_name(output) + "'");
           }
           continue;
         }
         const Fold* fold = std::get_if<Fold>(&combine);
-        if (!fold || !fold->op.prim || !regroups(program_, fold->op) || (output.into && !output.accumulates)) {
-          refuse("illegal-simd", "the lanes of '" + dim_name(levels_[l].dim) + "' cannot be combined for '" + array_name(output) + "'");
+        if (!fold || !fold->op.prim || !regroups(program_, fold->op) ||
+            (output.into && !output.accumulates)) {
+          refuse("illegal-simd", "the lanes of '" + dim_name(levels_[l].dim) + "' cannot be combined for '" +
+                                     array_name(output) + "'");
         }
       }
     }
@@ -356,13 +419,18 @@ class Judge {
         continue;
       }
       if (first < 0) first = static_cast<int>(l);
-      const Literal *lo = as<Literal>(stage_.dims[level.dim].lo), *hi = as<Literal>(stage_.dims[level.dim].hi);
-      if (!lo || !hi || hi->value.i - lo->value.i > 64) refuse("illegal-unroll", "'" + dim_name(level.dim) + "' has no small extent that is known");
-      if (levels_of(level.dim).size() != 1) refuse("illegal-unroll", "'" + dim_name(level.dim) + "' is cut and unrolled");
+      const Literal *lo = as<Literal>(stage_.dims[level.dim].lo),
+                    *hi = as<Literal>(stage_.dims[level.dim].hi);
+      if (!lo || !hi || hi->value.i - lo->value.i > 64)
+        refuse("illegal-unroll", "'" + dim_name(level.dim) + "' has no small extent that is known");
+      if (levels_of(level.dim).size() != 1)
+        refuse("illegal-unroll", "'" + dim_name(level.dim) + "' is cut and unrolled");
       if (!std::holds_alternative<Formula>(stage_.body)) refuse("illegal-unroll", "the body is a block");
       for (const Output& output : stage_.outputs) {
         const Combine& combine = output.combine[level.dim];
-        if (!is<Cat>(combine) && !is<Fold>(combine)) refuse("illegal-unroll", "'" + dim_name(level.dim) + "' is a " + std::string(name_of(combine)) + " dimension");
+        if (!is<Cat>(combine) && !is<Fold>(combine))
+          refuse("illegal-unroll",
+                 "'" + dim_name(level.dim) + "' is a " + std::string(name_of(combine)) + " dimension");
       }
     }
     if (first < 0) return;
@@ -373,7 +441,9 @@ class Judge {
         const Fold* fold = std::get_if<Fold>(&output.combine[levels_[l].dim]);
         if (!fold || levels_[l].cut.kind == Cut::Kind::Parts) continue;
         const bool opens = !before || !(*before == fold->op);
-        if (opens && static_cast<int>(l) > first) refuse("illegal-unroll", "an accumulator of '" + array_name(output) + "' would be opened inside of an unrolled loop");
+        if (opens && static_cast<int>(l) > first)
+          refuse("illegal-unroll",
+                 "an accumulator of '" + array_name(output) + "' would be opened inside of an unrolled loop");
         before = &fold->op;
       }
     }
@@ -382,7 +452,8 @@ class Judge {
   void stores() const {
     std::set<int> seen;
     for (const Store& store : cluster_.stores) {
-      if (store.instance != 0 || store.output < 0 || store.output >= static_cast<int>(stage_.outputs.size()) || !seen.insert(store.output).second) {
+      if (store.instance != 0 || store.output < 0 ||
+          store.output >= static_cast<int>(stage_.outputs.size()) || !seen.insert(store.output).second) {
         refuse("illegal-store", "a store names an output that does not exist, or twice");
       }
       const Output& output = stage_.outputs[store.output];
@@ -397,7 +468,8 @@ class Judge {
     const std::string name = "'" + array_name(output) + "'";
     if (!output.into) refuse("illegal-alias", name + " is not a new version of an array");
     const std::string& old = program_[*output.into].name;
-    if (!site_.disposable.contains(*output.into)) refuse("illegal-alias", "the old version of '" + old + "' is still needed");
+    if (!site_.disposable.contains(*output.into))
+      refuse("illegal-alias", "the old version of '" + old + "' is still needed");
     if (!std::holds_alternative<Formula>(stage_.body)) refuse("illegal-alias", "the body is a block");
     for (const Combine& combine : output.combine) {
       if (is<Fold>(combine)) refuse("illegal-alias", name + " is folded");
@@ -406,12 +478,15 @@ class Judge {
       visit(root, [&](Expr node) {
         const Read* read = as<Read>(node);
         if (!read || read->array != *output.into) return;
-        const std::vector<Expr> subscripts(node->args.begin(), node->args.begin() + static_cast<std::ptrdiff_t>(read->rules.size()));
-        if (subscripts != output.at) refuse("illegal-alias", "'" + old + "' is read at other elements than the one that is written");
+        const std::vector<Expr> subscripts(
+            node->args.begin(), node->args.begin() + static_cast<std::ptrdiff_t>(read->rules.size()));
+        if (subscripts != output.at)
+          refuse("illegal-alias", "'" + old + "' is read at other elements than the one that is written");
       });
     });
     for (const Output& other : stage_.outputs) {
-      if (&other != &output && other.into == output.into) refuse("illegal-alias", "two outputs are versions of '" + old + "'");
+      if (&other != &output && other.into == output.into)
+        refuse("illegal-alias", "two outputs are versions of '" + old + "'");
     }
   }
 
@@ -425,13 +500,16 @@ class Judge {
     for (std::size_t d = 0; d < output.combine.size(); ++d) {
       const Combine& combine = output.combine[d];
       const bool unrolled_fold = is<Fold>(combine) && levels_of(static_cast<int>(d)).front() > point_level_;
-      if (!is<Cat>(combine) && !unrolled_fold) refuse("illegal-stream", name + " is combined along '" + dim_name(static_cast<int>(d)) + "'");
-      if (is<Cat>(combine) && levels_of(static_cast<int>(d)).front() > point_level_) refuse("illegal-stream", "'" + dim_name(static_cast<int>(d)) + "' is unrolled");
+      if (!is<Cat>(combine) && !unrolled_fold)
+        refuse("illegal-stream", name + " is combined along '" + dim_name(static_cast<int>(d)) + "'");
+      if (is<Cat>(combine) && levels_of(static_cast<int>(d)).front() > point_level_)
+        refuse("illegal-stream", "'" + dim_name(static_cast<int>(d)) + "' is unrolled");
     }
     const DimId index = stage_.dims[point.dim].id;
     for (std::size_t s = 0; s < output.at.size(); ++s) {
       const auto factor = factor_of(output.at[s], index);
-      if (factor != (s + 1 == output.at.size() ? 1 : 0)) refuse("illegal-stream", name + " is not contiguous along '" + dim_name(point.dim) + "'");
+      if (factor != (s + 1 == output.at.size() ? 1 : 0))
+        refuse("illegal-stream", name + " is not contiguous along '" + dim_name(point.dim) + "'");
     }
     if (output.at.empty()) refuse("illegal-stream", name + " is a single value");
   }
@@ -446,7 +524,8 @@ class Judge {
 
 }  // namespace
 
-std::optional<Reason> why_illegal(const Program& program, const Stage& stage, const Cluster& cluster, const Site& site) {
+std::optional<Reason> why_illegal(const Program& program, const Stage& stage, const Cluster& cluster,
+                                  const Site& site) {
   try {
     Judge(program, stage, cluster, site).run();
     return std::nullopt;

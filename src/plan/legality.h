@@ -12,12 +12,13 @@ namespace twill {
 
 /// What the cluster's surroundings allow.
 struct Site {
-  bool inside_parallel = false;      // a loop around the block is run by several cores already
-  std::set<ArrayId> disposable;      // arrays with memory of their own that nobody needs after this stage
+  bool inside_parallel = false;  // a loop around the block is run by several cores already
+  std::set<ArrayId> disposable;  // arrays with memory of their own that nobody needs after this stage
 };
 
 /// Nothing if the cluster is a legal way to run the stage.
-std::optional<Reason> why_illegal(const Program& program, const Stage& stage, const Cluster& cluster, const Site& site);
+std::optional<Reason> why_illegal(const Program& program, const Stage& stage, const Cluster& cluster,
+                                  const Site& site);
 
 /// Does a bound or the condition of dimension `d` mention the index of dimension `e`?
 bool bounds_depend(const Stage& stage, int d, int e);

@@ -8,11 +8,13 @@ StageList stages_of(const Block& block) { return {block.stages, block.carries, b
 
 std::vector<const Block*> blocks_of(const Stage& stage) {
   if (const Nested* nested = std::get_if<Nested>(&stage.body)) return {nested->block.get()};
-  if (const Branch* branch = std::get_if<Branch>(&stage.body)) return {branch->then.get(), branch->otherwise.get()};
+  if (const Branch* branch = std::get_if<Branch>(&stage.body))
+    return {branch->then.get(), branch->otherwise.get()};
   return {};
 }
 
-std::set<ArrayId> disposable_after(const Program& program, const StageList& list, std::span<const Stage* const> later) {
+std::set<ArrayId> disposable_after(const Program& program, const StageList& list,
+                                   std::span<const Stage* const> later) {
   std::set<ArrayId> arrays;
   for (const Stage& stage : list.stages) {
     for (const Output& output : stage.outputs) {

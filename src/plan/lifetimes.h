@@ -12,7 +12,7 @@ namespace twill {
 /// One list of stages with what is needed when it is done.
 struct StageList {
   std::span<const Stage> stages;
-  std::vector<Carry> carries;           // of the block, if it is one
+  std::vector<Carry> carries;  // of the block, if it is one
   std::vector<ArrayId> results;
 };
 
@@ -22,8 +22,9 @@ StageList stages_of(const Block& block);
 /// The blocks of a stage: none, one, or two for a branch.
 std::vector<const Block*> blocks_of(const Stage& stage);
 
-/// Arrays of the list (outputs of its stages and the states carried into it) that the stages in `later` and the
-/// list's results do not need: they can be overwritten by or freed after the stage before.
-std::set<ArrayId> disposable_after(const Program& program, const StageList& list, std::span<const Stage* const> later);
+/// Arrays of the list (outputs of its stages and the states carried into it) that the stages in `later` and
+/// the list's results do not need: they can be overwritten by or freed after the stage before.
+std::set<ArrayId> disposable_after(const Program& program, const StageList& list,
+                                   std::span<const Stage* const> later);
 
 }  // namespace twill

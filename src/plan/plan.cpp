@@ -19,13 +19,15 @@ bool operator==(const Loop& a, const Loop& b) {
 }
 
 const BlockPlan* Plan::find(std::string_view owner, int branch) const {
-  const auto found = std::find_if(blocks.begin(), blocks.end(),
-                                  [&](const BlockPlan& block) { return block.owner == owner && block.branch == branch; });
+  const auto found = std::find_if(blocks.begin(), blocks.end(), [&](const BlockPlan& block) {
+    return block.owner == owner && block.branch == branch;
+  });
   return found == blocks.end() ? nullptr : &*found;
 }
 
 std::string_view name_of(By by) {
-  static constexpr std::array<std::string_view, 8> words{"seq", "unroll", "simd", "core", "block", "warp", "thread", "node"};
+  static constexpr std::array<std::string_view, 8> words{"seq",   "unroll", "simd",   "core",
+                                                         "block", "warp",   "thread", "node"};
   return word(words, by);
 }
 

@@ -11,7 +11,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 [[noreturn]] void bad_plan(const std::string& message) {
-  fail(Fault::User, "E0401", {}, "this is not a plan: " + message, "plans are written by `twill show --as plan`");
+  fail(Fault::User, "E0401", {}, "this is not a plan: " + message,
+       "plans are written by `twill show --as plan`");
 }
 
 Json json_of(const LoopTree& tree);
@@ -33,11 +34,15 @@ Json json_of(const LoopTree& tree) {
 
 Json json_of(const Cluster& cluster) {
   Json json;
-  for (const Instance& i : cluster.instances) json["instances"].push_back({{"stage", i.stage}, {"clone", i.clone}});
+  for (const Instance& i : cluster.instances)
+    json["instances"].push_back({{"stage", i.stage}, {"clone", i.clone}});
   json["loops"] = json_of(cluster.loops);
   json["stores"] = Json::array();
   for (const Store& s : cluster.stores) {
-    json["stores"].push_back({{"instance", s.instance}, {"output", s.output}, {"keep", name_of(s.keep)}, {"stream_above", s.stream_above}});
+    json["stores"].push_back({{"instance", s.instance},
+                              {"output", s.output},
+                              {"keep", name_of(s.keep)},
+                              {"stream_above", s.stream_above}});
   }
   json["merges"] = Json::array();
   for (const Merge& m : cluster.merges) {
@@ -65,9 +70,11 @@ LoopTree tree_of(const Json& json) {
       continue;
     }
     Loop loop;
-    for (const Json& axis : item.at("axes")) loop.axes.push_back({axis.at("instance").get<int>(), axis.at("dim").get<int>()});
+    for (const Json& axis : item.at("axes"))
+      loop.axes.push_back({axis.at("instance").get<int>(), axis.at("dim").get<int>()});
     const bool parts = item.contains("parts");
-    loop.cut = {parts ? Cut::Kind::Parts : Cut::Kind::Step, item.at(parts ? "parts" : "step").get<std::int64_t>()};
+    loop.cut = {parts ? Cut::Kind::Parts : Cut::Kind::Step,
+                item.at(parts ? "parts" : "step").get<std::int64_t>()};
     loop.by = enum_of<By>(item.at("by"), 8, "way to run a loop");
     loop.body = tree_of(item.at("body"));
     tree.push_back(std::move(loop));
@@ -77,14 +84,17 @@ LoopTree tree_of(const Json& json) {
 
 Cluster cluster_of(const Json& json) {
   Cluster cluster;
-  for (const Json& i : json.at("instances")) cluster.instances.push_back({i.at("stage").get<std::string>(), i.at("clone").get<int>()});
+  for (const Json& i : json.at("instances"))
+    cluster.instances.push_back({i.at("stage").get<std::string>(), i.at("clone").get<int>()});
   cluster.loops = tree_of(json.at("loops"));
   for (const Json& s : json.at("stores")) {
-    cluster.stores.push_back({s.at("instance").get<int>(), s.at("output").get<int>(), enum_of<Keep>(s.at("keep"), 2, "way to keep an output"),
+    cluster.stores.push_back({s.at("instance").get<int>(), s.at("output").get<int>(),
+                              enum_of<Keep>(s.at("keep"), 2, "way to keep an output"),
                               s.at("stream_above").get<std::int64_t>()});
   }
   for (const Json& m : json.at("merges")) {
-    cluster.merges.push_back({m.at("instance").get<int>(), m.at("output").get<int>(), enum_of<How>(m.at("how"), 2, "way to merge parts")});
+    cluster.merges.push_back({m.at("instance").get<int>(), m.at("output").get<int>(),
+                              enum_of<How>(m.at("how"), 2, "way to merge parts")});
   }
   cluster.grain = json.at("grain").get<std::int64_t>();
   return cluster;
@@ -97,7 +107,8 @@ std::string to_json(const Plan& plan) {
   for (const BlockPlan& block : plan.blocks) {
     Json clusters = Json::array();
     for (const Cluster& cluster : block.clusters) clusters.push_back(json_of(cluster));
-    json["blocks"].push_back({{"owner", block.owner}, {"branch", block.branch}, {"clusters", std::move(clusters)}});
+    json["blocks"].push_back(
+        {{"owner", block.owner}, {"branch", block.branch}, {"clusters", std::move(clusters)}});
   }
   return json.dump(1) + "\n";
 }

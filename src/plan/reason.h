@@ -13,7 +13,7 @@ struct Reason {
   std::string code;
   std::vector<std::string> stages;  // the stages it is about, by name
   std::string text;
-  Place place;                      // of the blocking construct, where there is one
+  Place place;  // of the blocking construct, where there is one
 };
 
 }  // namespace twill

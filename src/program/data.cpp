@@ -2,6 +2,7 @@
 #include "program/data.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,15 +25,12 @@ std::int64_t element_count(std::span<const std::int64_t> shape) {
 
 namespace {
 
-constexpr std::size_t storage_alignment = 64;
-
 /// Zeroed memory for `free`; never null, also for no bytes.
 std::byte* allocate(std::size_t bytes) {
-  const std::size_t rounded = (bytes / storage_alignment + 1) * storage_alignment;
-  void* memory = std::aligned_alloc(storage_alignment, rounded);
+  void* memory = allocate_aligned(bytes);
   if (!memory)
     fail(Fault::System, "E0510", {}, "no memory for an array of " + std::to_string(bytes) + " bytes");
-  std::memset(memory, 0, rounded);
+  std::memset(memory, 0, bytes);
   return static_cast<std::byte*>(memory);
 }
 

@@ -10,8 +10,8 @@ namespace twill {
 /// Does the expression mention the index, in subscripts as well?
 bool mentions(Expr e, DimId dim);
 
-/// The factor of an index in an expression that is affine in it with a literal factor; 0 if it does not occur;
-/// nothing if it occurs otherwise (inside of a division, multiplied by a symbol, as a subscript).
+/// The factor of an index in an expression that is affine in it with a literal factor; 0 if it does not
+/// occur; nothing if it occurs otherwise (inside of a division, multiplied by a symbol, as a subscript).
 std::optional<std::int64_t> factor_of(Expr e, DimId dim);
 
 }  // namespace twill

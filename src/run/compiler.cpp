@@ -185,10 +185,6 @@ bool is_about_directory(const Error& error) {
 
 std::vector<std::string> kernel_flags(bool strict) {
   std::vector<std::string> flags = {"-std=c11", "-O3", "-march=native", "-fopenmp", "-fwrapv"};
-#ifdef __x86_64__
-  // Compilers prefer 256 bits for the sake of code that rarely uses vectors; kernels do nothing else.
-  flags.emplace_back("-mprefer-vector-width=512");
-#endif
   if (strict) {
     flags.emplace_back("-ffp-contract=off");
   } else {

@@ -30,11 +30,13 @@ Number size_value(Expr e, const std::map<SymbolId, std::int64_t>& sizes) {
   if (as<Select>(e)) return operands[operands[0].i != 0 ? 1 : 2];
   const Apply* apply = as<Apply>(e);
   ensure(apply != nullptr, "an extent that the kernel's caller allocates depends on data");
-  if (!is_defined(apply->prim, operands)) fail(Fault::User, "E0521", e->place, "the extent of a result is divided by zero");
+  if (!is_defined(apply->prim, operands))
+    fail(Fault::User, "E0521", e->place, "the extent of a result is divided by zero");
   return evaluate(apply->prim, operands);
 }
 
-static_assert(sizeof(Number) == 16 && offsetof(Number, i) == 8, "emitted C hands numbers over in this layout");
+static_assert(sizeof(Number) == 16 && offsetof(Number, i) == 8,
+              "emitted C hands numbers over in this layout");
 
 }  // namespace
 
@@ -43,26 +45,30 @@ struct Invocation::State {
   CSource source;
   Library library;
   std::span<const Data> inputs;
-  std::vector<Data> defaults;          // scalars that were left out
-  std::vector<std::int64_t> sizes;     // of the symbols that inputs bind, in order
+  std::vector<Data> defaults;       // scalars that were left out
+  std::vector<std::int64_t> sizes;  // of the symbols that inputs bind, in order
   std::map<SymbolId, std::int64_t> bound;
   std::vector<Data> results;
-  std::vector<void*> born;             // per result: memory that the kernel made
+  std::vector<void*> born;  // per result: memory that the kernel made
   std::vector<std::vector<std::int64_t>> born_shapes;
   std::vector<EffectEvent> effects;
   Pool pool;
   Host host{};
-  std::vector<void*> arguments;        // as the entry point expects them
+  std::vector<void*> arguments;  // as the entry point expects them
 
-  State(std::shared_ptr<const Program> p, CSource s, Library l) : program(std::move(p)), source(std::move(s)), library(std::move(l)) {
+  State(std::shared_ptr<const Program> p, CSource s, Library l)
+      : program(std::move(p)), source(std::move(s)), library(std::move(l)) {
     host = {this, [](void* self, std::size_t bytes) { return static_cast<State*>(self)->pool.take(bytes); },
             [](void* self, void* memory) { static_cast<State*>(self)->pool.give(memory); },
-            [](void* self, std::int32_t effect, std::int32_t count, const Number* numbers) { static_cast<State*>(self)->perform(effect, count, numbers); }};
+            [](void* self, std::int32_t effect, std::int32_t count, const Number* numbers) {
+              static_cast<State*>(self)->perform(effect, count, numbers);
+            }};
   }
 
   void perform(std::int32_t number, std::int32_t count, const Number* numbers) {
     const Effect& effect = source.effects[static_cast<std::size_t>(number)];
-    effects.push_back({effect.kind, effect_text(*program, effect, std::span(numbers, static_cast<std::size_t>(count)))});
+    effects.push_back(
+        {effect.kind, effect_text(*program, effect, std::span(numbers, static_cast<std::size_t>(count)))});
   }
 
   const Data& input(std::size_t position) const {
@@ -71,7 +77,9 @@ struct Invocation::State {
 };
 
 Kernel::Kernel(std::shared_ptr<const Program> program, CSource source, const CompileOptions& options)
-    : program_(std::move(program)), source_(std::move(source)), library_(compile_and_load(source_.text, options)) {}
+    : program_(std::move(program)),
+      source_(std::move(source)),
+      library_(compile_and_load(source_.text, options)) {}
 
 Outcome Kernel::run(std::span<const Data> inputs) const {
   Invocation invocation = prepare(inputs);
@@ -86,7 +94,8 @@ Invocation Kernel::prepare(std::span<const Data> inputs) const {
   auto state = std::make_unique<Invocation::State>(program_, source_, library_);
   state->inputs = inputs;
   state->bound = bind_sizes(*program_, inputs);
-  for (std::size_t i = inputs.size(); i < program_->inputs.size(); ++i) state->defaults.push_back(Data::scalar(*program_->inputs[i].fallback));
+  for (std::size_t i = inputs.size(); i < program_->inputs.size(); ++i)
+    state->defaults.push_back(Data::scalar(*program_->inputs[i].fallback));
   for (const Symbol& symbol : program_->symbols) {
     if (symbol.origin == Symbol::Origin::Input) state->sizes.push_back(state->bound.at(symbol.id));
   }
@@ -103,14 +112,16 @@ Invocation Kernel::prepare(std::span<const Data> inputs) const {
       case CParameter::Kind::Output: {
         const Array& array = (*program_)[program_->results[position]];
         std::vector<std::int64_t> shape;
-        for (Expr extent : array.shape) shape.push_back(std::max<std::int64_t>(0, size_value(extent, state->bound).i));
+        for (Expr extent : array.shape)
+          shape.push_back(std::max<std::int64_t>(0, size_value(extent, state->bound).i));
         state->results[position] = Data(array.type, std::move(shape));
         pass(state->results[position].bytes());
         break;
       }
       case CParameter::Kind::BornOutput: pass(&state->born[position]); break;
       case CParameter::Kind::BornShape:
-        state->born_shapes[position].resize(static_cast<std::size_t>((*program_)[program_->results[position]].rank()));
+        state->born_shapes[position].resize(
+            static_cast<std::size_t>((*program_)[program_->results[position]].rank()));
         pass(state->born_shapes[position].data());
         break;
     }
@@ -126,16 +137,20 @@ void Invocation::run() {
   State& s = *state_;
   s.effects.clear();
   std::fill(s.born.begin(), s.born.end(), nullptr);
-  const std::int32_t code = s.library.function<Entry>(s.source.function + "_call")(&s.host, s.arguments.data());
+  const std::int32_t code =
+      s.library.function<Entry>(s.source.function + "_call")(&s.host, s.arguments.data());
   for (std::size_t r = 0; r < s.born.size(); ++r) {
     if (!s.born[r]) continue;
     const Type type = (*s.program)[s.program->results[r]].type;
-    if (code == 0) s.results[r] = Data::adopt(type, s.born_shapes[r], s.born[r]);
-    else std::free(s.born[r]);
+    if (code == 0)
+      s.results[r] = Data::adopt(type, s.born_shapes[r], s.born[r]);
+    else
+      std::free(s.born[r]);
   }
   if (code != 0) {
     const bool known = code > 0 && code <= static_cast<std::int32_t>(s.source.errors.size());
-    fail(Fault::User, "E0520", {}, known ? s.source.errors[static_cast<std::size_t>(code - 1)] : "the kernel failed",
+    fail(Fault::User, "E0520", {},
+         known ? s.source.errors[static_cast<std::size_t>(code - 1)] : "the kernel failed",
          "`twill run --target interp` says at which point");
   }
 }

@@ -25,8 +25,8 @@ class Kernel {
   /// Runs once. Means what `interpret` means: same results, effects and kinds of errors.
   Outcome run(std::span<const Data> inputs) const;
 
-  /// Prepares repeated runs on the same inputs, which must outlive the invocation: memory for results whose size
-  /// is known is allocated here, and what the kernel needs on the way is kept between runs.
+  /// Prepares repeated runs on the same inputs, which must outlive the invocation: memory for results whose
+  /// size is known is allocated here, and what the kernel needs on the way is kept between runs.
   Invocation prepare(std::span<const Data> inputs) const;
 
  private:

@@ -1,6 +1,6 @@
 #include "run/pool.h"
 
-#include <sys/mman.h>
+#include "base/memory.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,13 +11,6 @@ namespace twill {
 namespace {
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-void* allocate(std::size_t bytes) {
-  if (bytes < Pool::huge_page) return std::aligned_alloc(Pool::alignment, bytes);
-  void* block = std::aligned_alloc(Pool::huge_page, bytes);
-  if (block) ::madvise(block, bytes, MADV_HUGEPAGE);  // advice: where it is not taken, pages are small
-  return block;
-}
 
 }  // namespace
 
@@ -41,13 +34,13 @@ void* Pool::take(std::size_t bytes) noexcept {
       unused_.erase(found);
       return block;
     }
-    void* block = allocate(size);
+    void* block = allocate_aligned(size);
     if (!block && !unused_.empty()) {
       // What lies here unused may be just what the system lacks.
       for (const auto& [unused_size, unused] : unused_) std::free(unused.block);
       unused_.clear();
       unused_bytes_ = 0;
-      block = allocate(size);
+      block = allocate_aligned(size);
     }
     if (!block) return nullptr;
     used_.emplace(block, size);
