@@ -284,15 +284,16 @@ test "no error" {
 )");
   expect({"check", file}, 1,
          file + "\n  FAIL  value\n" + file +
-             ":9:10: error[E0720]: this does not hold at [2]; it fails at 1 of 3 points\n      expect y[i] < "
+             ":9:10: error[E0530]: 'y[i] < 5' does not hold at [2]\n      expect y[i] < "
              "5\n             ^^^^^^^^\n"
              "  FAIL  structure\n" +
              file +
-             ":13:10: error[E0720]: 'scale' has passes == 2, expected == 1\n      expect passes == 1\n       "
+             ":13:10: error[E0530]: passes is 2\n      expect passes == 1\n       "
              "      ^^^^^^^^^^^\n"
              "  FAIL  no error\n" +
              file +
-             ":17:3: error[E0720]: the last call does not fail\n      expect error \"outside\"\n      "
+             ":17:3: error[E0530]: expected an error with 'outside', but the call succeeded\n      expect "
+             "error \"outside\"\n      "
              "^^^^^^^^^^^^^^^^^^^^^^\n"
              "0 passed, 3 failed\n");
 }
