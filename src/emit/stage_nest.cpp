@@ -2,6 +2,7 @@
 #include "emit/stage_nest.h"
 
 #include "emit/interior.h"
+#include "plan/legality.h"
 
 #include <algorithm>
 
@@ -162,6 +163,9 @@ Code StageNest::loop(int level) {
         level == point_level_ && !first_pass_ &&
         std::any_of(roles_.begin(), roles_.end(), [](const Role& r) { return r.schedule.stream_above >= 0; });
     Code code = settle_rules(level);
+    for (const Role& role : roles_) {
+      if (level == point_level_ && role.brings_ends && !first_pass_) append(code, bring_ends(role));
+    }
     append(code, stream ? streamed(level, range.lo, range.hi) : segmented(level, range.lo, range.hi));
     if (level == point_level_) settled_.clear();
     return code;
@@ -229,10 +233,13 @@ Code StageNest::point_loop(int level, Expr lo, Expr hi) {
   For loop{.index = stage_.dims[here.dim].id, .lo = lo, .hi = hi, .by = here.by};
   if (here.by == By::Core && grain_ > 0)
     loop.enough = t_.compare(Prim::Ge, total_points(), t_.number(grain_));
+  // The first pass only counts and adds up: lanes may do that even where the second pass runs in order.
+  if (first_pass_ && adds_up(level)) loop.by = By::Simd;
   for (const Role& role : roles_) {
     const Scan* scan = std::get_if<Scan>(&role.output->combine[here.dim]);
     if (scan && scan->from == Direction::Right) loop.down = true;
-    if (here.by != By::Simd || !active(role)) continue;
+    if (loop.by != By::Simd || !active(role)) continue;
+    if (scan && first_pass_) loop.reductions.push_back({role.running, scan->op});
     for (const FoldGroup& group : role.folds) {
       if (group.first_level <= level && !group.in_memory)
         loop.reductions.push_back({group.accumulator, group.op});
@@ -246,6 +253,18 @@ Code StageNest::point_loop(int level, Expr lo, Expr hi) {
   Code code;
   code.push_back({std::move(loop)});
   return code;
+}
+
+/// Is all that the first pass does in this loop a reduction that lanes can share?
+bool StageNest::adds_up(int level) const {
+  if (level != point_level_ || levels_[level].by != By::Seq || !std::holds_alternative<Formula>(stage_.body))
+    return false;
+  return std::all_of(roles_.begin(), roles_.end(), [&](const Role& role) {
+    if (!active(role)) return true;
+    const Scan* scan = std::get_if<Scan>(&role.output->combine[levels_[level].dim]);
+    if (scan) return scan->op.prim && !role.running_seen && regroups(t_.program(), scan->op);
+    return role.shape == Shape::Append;
+  });
 }
 
 /// For every point of the unrolled dimensions, which run over literals.

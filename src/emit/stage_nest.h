@@ -54,6 +54,7 @@ class StageNest {
     Shape shape = Shape::Dense;
     std::vector<FoldGroup> folds;  // outer ones first
     ArrayId touched;               // a fold into an array: does the element have a point, and is it replaced?
+    bool brings_ends = false;      // the innermost loop brings over the ends of the rows of the old version
     // scan
     int scan_dim = -1;
     int scan_level = -1;
@@ -85,6 +86,7 @@ class StageNest {
   Code segmented(int level, Expr lo, Expr hi);
   Code streamed(int level, Expr lo, Expr hi);
   Code settle_rules(int level);
+  bool adds_up(int level) const;
   void at_all_unrolled(int level, const std::function<void()>& action);
   bool active(const Role& role) const;
 
@@ -111,7 +113,11 @@ class StageNest {
   Code open_dense(Role& role);
   Code open_append(Role& role);
   Code init_target(const Role& role);
-  Code bring_over(const Role& role);
+  Code bring_over(Role& role);
+  Code bring_ends(const Role& role);
+  Statement bring_row(const Role& role, std::vector<Expr> row, Expr lo, Expr hi);
+  std::vector<Range> box_of(const Role& role);
+  bool finishes_rows(const Role& role) const;
   bool writes_box(const Role& role) const;
   Code join_counts(Role& role);
   Code join_totals(Role& role);
