@@ -97,7 +97,9 @@ Code StageNest::init_target(const Role& role) {
   const Scatter* scatter = scatter_of(*role.output);
   const Array array = t_.program()[role.output->array];
   Expr value;
-  if (scatter->op)
+  if (!scatter)
+    value = role.folds.front().op.identity;
+  else if (scatter->op)
     value = scatter->op->identity;
   else
     value = zero_of(array.type);

@@ -205,8 +205,9 @@ Code StageNest::parts_loop(int level) {
   loop.body.push_back({Let{end, bound(t_.add(part, t_.number(1)))}});
   ranges_[here.dim] = {t_.index(begin), t_.index(end)};
   for (Role& role : roles_) {
-    // A private copy of a scatter's target starts empty.
-    if (!first_pass_ && role.partial && role.folds.empty()) append(loop.body, init_target(role));
+    // A private copy of a target of which not every element is written starts empty.
+    if (!first_pass_ && role.partial && (role.folds.empty() || role.output->into))
+      append(loop.body, init_target(role));
   }
   append(loop.body, from(level + 1));
   ranges_[here.dim] = range;

@@ -6,6 +6,7 @@
 #include "program/index_use.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace twill {
 
@@ -45,6 +46,16 @@ class Proposer {
       : program_(program), machine_(machine), stage_(stage) {
     vector_dim_ = find_vector_dim();
     find_small_folds();
+  }
+
+  /// One worker, one point after the other.
+  Cluster in_order(const std::vector<int>& dims) const {
+    Cluster cluster;
+    cluster.instances.push_back({stage_.name, 0});
+    std::vector<ChainLevel> levels;
+    for (const int d : dims) levels.push_back({d, {}, By::Seq});
+    cluster.loops = tree(levels);
+    return cluster;
   }
 
   Cluster propose(const Wishes& wishes) const {
@@ -294,7 +305,19 @@ class Planner {
         break;
       }
     }
-    fail(Fault::Bug, "B0003", stage.place, "no plan is legal for stage '" + stage.name + "'");
+    // Not in the order of the program, then: any order in which one worker can run it.
+    std::vector<int> order(stage.dims.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::optional<Reason> reason;
+    do {
+      Cluster cluster = proposer.in_order(order);
+      std::optional<Reason> refusal = why_illegal(program_, stage, cluster, site);
+      if (!refusal) return cluster;
+      if (!reason) reason = std::move(refusal);
+    } while (order.size() <= 6 && std::next_permutation(order.begin(), order.end()));
+    fail(Fault::Limit, "E0403", stage.place,
+         "no order of loops computes all outputs of stage '" + stage.name + "': " + reason->text,
+         "make it several stages");
   }
 
   void note(Reason reason, int wish) {

@@ -49,6 +49,53 @@ class Elaboration {
     return result;
   }
 
+  /// The lengths that are born in a list of stages, with an array that has it.
+  std::map<SymbolId, ArrayId> born_in(const StageList& list) const {
+    std::map<SymbolId, ArrayId> lengths;
+    const auto length_of = [&](ArrayId array) {
+      if (const SizeRef* size = as<SizeRef>(program_[array].shape.front()))
+        lengths.emplace(size->symbol, array);
+    };
+    for (const Stage& stage : list.stages) {
+      for (const Output& output : stage.outputs) {
+        const bool collects = std::any_of(output.combine.begin(), output.combine.end(),
+                                          [](const Combine& c) { return is<Append>(c) || is<Group>(c); });
+        if (!collects) continue;
+        length_of(output.array);
+        if (output.keys) length_of(*output.keys);
+      }
+    }
+    return lengths;
+  }
+
+  /// The sizes that a stage uses, in its blocks and in the shapes of what it defines as well.
+  std::set<SymbolId> sizes_of(const Stage& stage) const {
+    std::set<SymbolId> sizes;
+    const auto use = [&](Expr root) {
+      visit(root, [&](Expr node) {
+        if (const SizeRef* size = as<SizeRef>(node)) sizes.insert(size->symbol);
+      });
+    };
+    for_each_stage(std::span(&stage, 1), [&](const Stage& inner) {
+      for_each_expr(inner, use);
+      for (const Output& output : inner.outputs) {
+        for (ArrayId array : defined_arrays(output)) {
+          for (Expr extent : program_[array].shape) use(extent);
+        }
+      }
+    });
+    return sizes;
+  }
+
+  static bool defines(const Stage& stage, ArrayId array) {
+    for (const Output& output : stage.outputs) {
+      for (ArrayId defined : defined_arrays(output)) {
+        if (defined == array) return true;
+      }
+    }
+    return false;
+  }
+
   /// The stages in the order of the clusters; every one once, after what it reads, effects in order.
   std::vector<const Stage*> order_of(const BlockPlan& plan, const StageList& list) const {
     std::map<std::string_view, std::size_t> position;
@@ -59,6 +106,7 @@ class Elaboration {
         for (ArrayId array : defined_arrays(output)) missing.insert(array);
       }
     }
+    const std::map<SymbolId, ArrayId> lengths = born_in(list);
     std::vector<const Stage*> order;
     std::size_t last_effect = 0;
     for (const Cluster& cluster : plan.clusters) {
@@ -73,6 +121,14 @@ class Elaboration {
         if (missing.contains(array))
           refuse("illegal-order", {name},
                  "'" + name + "' runs before '" + program_[array].name + "', which it reads, is computed");
+      }
+      for (SymbolId symbol : sizes_of(stage)) {
+        const auto length = lengths.find(symbol);
+        if (length != lengths.end() && missing.contains(length->second) && !defines(stage, length->second)) {
+          refuse("illegal-order", {name},
+                 "'" + name + "' runs before the length of '" + program_[length->second].name +
+                     "', which it needs, is known");
+        }
       }
       if (has_effects(stage)) {
         if (found->second < last_effect)

@@ -401,7 +401,7 @@ class Judge {
           continue;
         }
         const Fold* fold = std::get_if<Fold>(&combine);
-        if (!fold || !fold->op.prim || !regroups(program_, fold->op) ||
+        if (!fold || !fold->op.prim || !fold->op.identity || !regroups(program_, fold->op) ||
             (output.into && !output.accumulates)) {
           refuse("illegal-simd", "the lanes of '" + dim_name(levels_[l].dim) + "' cannot be combined for '" +
                                      array_name(output) + "'");

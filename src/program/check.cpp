@@ -295,13 +295,17 @@ void Checker::check_unused_inputs() {
         if (has(array))
           for (const Expr extent : program_[array].shape) use(extent);
   });
-  // A scalar is used if it is an extent of another input; an array, if its size is.
+  // A scalar is used if it is an extent of another input; an array, if its size is, also in the shape of an
+  // input that is used.
+  const std::set<ArrayId> read = arrays;
   for (const Input& input : program_.inputs)
     if (has(input.array))
       for (const Expr extent : program_[input.array].shape)
         if (extent)
           visit(extent, [&](Expr node) {
-            if (const auto* read = as<Read>(node)) arrays.insert(read->array);
+            if (const auto* scalar = as<Read>(node)) arrays.insert(scalar->array);
+            const auto* size = as<SizeRef>(node);
+            if (size && read.contains(input.array)) symbols.insert(size->symbol);
           });
   for (const Input& input : program_.inputs) {
     if (!has(input.array) || arrays.contains(input.array)) continue;

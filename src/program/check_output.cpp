@@ -70,7 +70,7 @@ bool Checker::check_combine(const Stage& stage, const Output& output) {
   for (std::size_t k = 0; k < combine.size(); ++k) {
     const std::string name = name_of(program_, stage.dims[k].id);
     if (const auto* fold = std::get_if<Fold>(&combine[k])) {
-      nests = nests || (folding && !(*folding == fold->op));
+      nests = nests || (folding && !(*folding == fold->op)) || any_is<Scan>(output);
       folding = &fold->op;
     } else if (folding && (is<Scan>(combine[k]) || is<Seq>(combine[k]))) {
       return wrong(fmt::format("has the {} dimension {} inside of a fold", name_of(combine[k]), name),

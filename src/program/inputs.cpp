@@ -37,7 +37,7 @@ class Solver {
     for_each_entry([&](const Array& array, int d, Expr entry) {
       if (const auto* size = as<SizeRef>(entry)) bind(size->symbol, extent(array, d), array, d);
     });
-    for (std::size_t known = 0; known != known_count();) {
+    for (std::size_t known = known_count() + 1; known != known_count();) {
       known = known_count();
       for_each_entry([&](const Array& array, int d, Expr entry) {
         const std::optional<Affine> form = affine(entry);

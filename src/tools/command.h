@@ -21,6 +21,7 @@ Action add_check(CLI::App& app);
 Action add_build(CLI::App& app);
 Action add_machine(CLI::App& app);
 Action add_bench(CLI::App& app);
+Action add_fuzz(CLI::App& app);
 
 /// Adds FILE and --def.
 void add_source(CLI::App& app, Source& source);

@@ -30,6 +30,7 @@ constexpr std::array commands = {
     Command{"build", "makes C source, header and static library for other people's builds", add_build},
     Command{"machine", "shows what Twill knows about this machine, measuring it the first time", add_machine},
     Command{"bench", "measures programs against peers and against what the machine allows", add_bench},
+    Command{"fuzz", "compares random programs, plans and inputs with the interpreter", add_fuzz},
 };
 
 constexpr const char* description =

@@ -1,0 +1,176 @@
+#include "fuzz/random_plan.h"
+
+#include "plan/default_plan.h"
+#include "plan/elaborate.h"
+#include "plan/legality.h"
+
+#include <algorithm>
+
+namespace twill {
+
+namespace {
+
+class Proposer {
+ public:
+  Proposer(const Stage& stage, Rng& rng) : stage_(stage), rng_(rng) {}
+
+  Cluster propose() {
+    Cluster cluster;
+    cluster.instances = {{stage_.name, 0}};
+    std::vector<ChainLevel> levels = points();
+    tile(levels);
+    lanes(levels);
+    workers(levels, cluster);
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o) store(static_cast<int>(o), cluster);
+    cluster.grain = rng_.pick({0, 0, 0, 5, 1000});
+    cluster.loops = tree(levels);
+    return cluster;
+  }
+
+ private:
+  std::vector<ChainLevel> points() {
+    std::vector<ChainLevel> levels;
+    for (int d = 0; d < static_cast<int>(stage_.dims.size()); ++d) levels.push_back({d, {}, By::Seq});
+    if (rng_.chance(45)) rng_.shuffle(levels);
+    return levels;
+  }
+
+  /// Outer loops in steps, anywhere outside of the loop over the points.
+  void tile(std::vector<ChainLevel>& levels) {
+    for (int d = 0; d < static_cast<int>(stage_.dims.size()); ++d) {
+      while (rng_.chance(25)) {
+        const auto first =
+            std::ranges::find_if(levels, [&](const ChainLevel& level) { return level.dim == d; });
+        const auto at = rng_.between(0, first - levels.begin());
+        levels.insert(levels.begin() + at, {d, {Cut::Kind::Step, rng_.pick({2, 3, 4, 5, 7, 16})}, By::Seq});
+      }
+    }
+  }
+
+  void lanes(std::vector<ChainLevel>& levels) {
+    if (levels.empty()) return;
+    if (rng_.chance(25)) {
+      for (std::size_t l = levels.size(); l-- > 0 && rng_.chance(80);) {
+        const Dim& dim = stage_.dims[static_cast<std::size_t>(levels[l].dim)];
+        if (!as<Literal>(dim.hi) || levels[l].cut != Cut{}) break;
+        levels[l].by = By::Unroll;
+      }
+    }
+    if (rng_.chance(40)) {
+      const auto at = std::find_if(levels.rbegin(), levels.rend(),
+                                   [](const ChainLevel& level) { return level.by == By::Seq; });
+      if (at != levels.rend() && at->cut == Cut{}) at->by = By::Simd;
+    }
+  }
+
+  void workers(std::vector<ChainLevel>& levels, Cluster& cluster) {
+    if (levels.empty()) return;
+    if (rng_.chance(45)) {
+      const int dim = rng_.chance(75) ? levels.front().dim : rng_.below(static_cast<int>(stage_.dims.size()));
+      levels.insert(
+          levels.begin(),
+          {dim, {Cut::Kind::Parts, rng_.pick({0, 1, 2, 3, 7})}, rng_.chance(75) ? By::Core : By::Seq});
+      for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
+        const Combine& combine = stage_.outputs[o].combine[static_cast<std::size_t>(dim)];
+        if (is<Cat>(combine)) continue;
+        const bool two = is<Scan>(combine) || is<Append>(combine);
+        cluster.merges.push_back(
+            {0, static_cast<int>(o), two != rng_.chance(5) ? How::TwoPass : How::Partial});
+      }
+    }
+    if (rng_.chance(45)) {
+      std::size_t at = static_cast<std::size_t>(rng_.below(static_cast<int>(levels.size())));
+      for (; at < levels.size() && levels[at].by == By::Seq; ++at) {
+        levels[at].by = By::Core;
+        if (rng_.chance(70)) break;
+      }
+    }
+  }
+
+  void store(int o, Cluster& cluster) {
+    const Output& output = stage_.outputs[static_cast<std::size_t>(o)];
+    const bool alias = output.into && rng_.chance(60);
+    const bool stream = rng_.chance(30);
+    if (alias || stream)
+      cluster.stores.push_back({0, o, alias ? Keep::Alias : Keep::Full, stream ? rng_.pick({0, 0, 64}) : -1});
+  }
+
+  static LoopTree tree(const std::vector<ChainLevel>& levels) {
+    LoopTree tree{Run{0}};
+    for (std::size_t l = levels.size(); l-- > 0;) {
+      Loop loop{{{0, levels[l].dim}}, levels[l].cut, levels[l].by, std::move(tree)};
+      tree.clear();
+      tree.push_back(std::move(loop));
+    }
+    return tree;
+  }
+
+  const Stage& stage_;
+  Rng& rng_;
+};
+
+}  // namespace
+
+Plan random_plan(const std::shared_ptr<const Program>& program, const Machine& machine, Rng& rng) {
+  Plan plan = default_plan(*program, machine).plan;
+  std::map<std::string, const Stage*> stages;
+  for_each_stage(program->stages, [&](const Stage& stage) { stages[stage.name] = &stage; });
+  const auto keep_if_legal = [&](auto&& change) {
+    Plan candidate = plan;
+    change(candidate);
+    if (!elaborate(program, machine, candidate)) return false;
+    plan = std::move(candidate);
+    return true;
+  };
+  // Innermost blocks last: what is parallel outside decides what can be inside.
+  for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
+    for (std::size_t c = 0; c < plan.blocks[b].clusters.size(); ++c) {
+      if (rng.chance(10)) continue;
+      Proposer proposer(*stages.at(plan.blocks[b].clusters[c].instances.front().stage), rng);
+      for (int tries = 0; tries < 12; ++tries) {
+        const Cluster cluster = proposer.propose();
+        if (keep_if_legal([&](Plan& p) { p.blocks[b].clusters[c] = cluster; })) break;
+      }
+    }
+    const int count = static_cast<int>(plan.blocks[b].clusters.size());
+    for (int k = 0; k + 1 < count; ++k) {
+      if (!rng.chance(30)) continue;
+      const auto at = static_cast<std::size_t>(k);
+      keep_if_legal([&](Plan& p) { std::swap(p.blocks[b].clusters[at], p.blocks[b].clusters[at + 1]); });
+    }
+  }
+  return plan;
+}
+
+std::map<std::string, int> features_of(const Plan& plan) {
+  std::map<std::string, int> features;
+  for (const BlockPlan& block : plan.blocks) {
+    for (const Cluster& cluster : block.clusters) {
+      ++features["clusters"];
+      const auto levels = chain_of(cluster);
+      if (!levels) continue;
+      int previous = -1;
+      bool reordered = false;
+      for (const ChainLevel& level : *levels) {
+        if (level.cut.kind == Cut::Kind::Parts)
+          ++features["parts"];
+        else if (level.cut.count > 1)
+          ++features["tile"];
+        if (level.by != By::Seq) ++features[std::string("by ") + std::string(name_of(level.by))];
+        if (level.cut == Cut{}) {
+          reordered = reordered || level.dim < previous;
+          previous = level.dim;
+        }
+      }
+      if (reordered) ++features["other order of loops"];
+      for (const Store& store : cluster.stores) {
+        if (store.keep == Keep::Alias) ++features["alias"];
+        if (store.stream_above >= 0) ++features["stream"];
+      }
+      for (const Merge& merge : cluster.merges) ++features["merge " + std::string(name_of(merge.how))];
+    }
+  }
+  return features;
+}
+
+}  // namespace twill

@@ -1,0 +1,180 @@
+#include "fuzz/verdict.h"
+
+#include "driver/compile.h"
+#include "fuzz/isolate.h"
+#include "fuzz/random_plan.h"
+#include "program/check.h"
+#include "program/text.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace twill {
+
+namespace {
+
+/// Thrown inside of this file: the case has failed.
+struct Failed {
+  std::string kind, detail;
+};
+
+const Diagnostic& first(const Error& error) { return error.diagnostics().front(); }
+
+bool is_run_time(const Error& error) {
+  return first(error).fault == Fault::User && first(error).code.starts_with("E05");
+}
+
+void check_round_trip(const Program& program) {
+  const std::string text = print(program);
+  try {
+    const Program again = parse_program("fuzz", text);
+    if (!same(again, program))
+      throw Failed{"round trip", "it prints to\n" + text + "\nand that to\n" + print(again)};
+  } catch (const Error& error) {
+    throw Failed{"round trip: " + first(error).code, std::string(error.what()) + "\nin\n" + text};
+  }
+}
+
+/// What the interpreter says about one set of inputs.
+struct Expected {
+  std::optional<Outcome> outcome;  // nothing: a run-time error …
+  std::string error;               // … with this message
+};
+
+std::optional<Expected> interpreted(const Program& program, std::span<const Data> inputs, Verdict& verdict) {
+  try {
+    return Expected{interpret(program, inputs), {}};
+  } catch (const Error& error) {
+    if (first(error).fault == Fault::Limit) {
+      ++verdict.counts["not supported: " + first(error).code];
+      return std::nullopt;
+    }
+    if (!is_run_time(error)) throw Failed{"interpreter: " + first(error).code, error.what()};
+    ++verdict.counts["run-time errors"];
+    return Expected{std::nullopt, error.what()};
+  }
+}
+
+std::optional<Kernel> compiled(const std::shared_ptr<const Program>& program, const Plan& plan,
+                               const JudgeOptions& options, Verdict& verdict) {
+  try {
+    Options compile_options;
+    compile_options.plan = plan;
+    compile_options.stop_after = "c";
+    Compilation compilation = compile(program, options.machine, compile_options);
+    CompileOptions compiler;
+    compiler.flags = kernel_flags(program->strict);
+    compiler.flags.insert(compiler.flags.end(), options.compiler_flags.begin(), options.compiler_flags.end());
+    if (!options.cache.empty()) compiler.cache = options.cache;
+    return Kernel(program, std::move(*compilation.source), compiler);
+  } catch (const Error& error) {
+    if (first(error).fault != Fault::Limit) throw Failed{"compile: " + first(error).code, error.what()};
+    ++verdict.counts["not supported: " + first(error).code];
+    return std::nullopt;
+  }
+}
+
+void compare(const Kernel& kernel, const Program& program, std::span<const Data> inputs,
+             const Expected& expected) {
+  try {
+    const Outcome actual = kernel.run(inputs);
+    if (!expected.outcome)
+      throw Failed{"error missing", "the kernel runs, but the interpreter says\n" + expected.error};
+    if (const auto found = difference(program, inputs, *expected.outcome, actual))
+      throw Failed{"different", *found};
+  } catch (const Error& error) {
+    if (expected.outcome || !is_run_time(error)) throw Failed{"error: " + first(error).code, error.what()};
+  }
+}
+
+void judge(const FuzzCase& one, const JudgeOptions& options, Verdict& verdict) {
+  const Program& program = *one.program;
+  if (const std::vector<Diagnostic> wrong = diagnose(program); !wrong.empty())
+    throw Failed{"ill-formed: " + wrong.front().code, Error(wrong).what()};
+  if (options.round_trip) check_round_trip(program);
+  std::vector<std::optional<Expected>> expected;
+  for (std::size_t k = 0; k < one.inputs.size(); ++k) {
+    verdict.inputs = static_cast<int>(k);
+    expected.push_back(interpreted(program, one.inputs[k], verdict));
+  }
+  for (std::size_t p = 0; p < one.plans.size(); ++p) {
+    verdict.plan = static_cast<int>(p);
+    verdict.inputs = -1;
+    const std::optional<Kernel> kernel = compiled(one.program, one.plans[p], options, verdict);
+    if (!kernel) continue;
+    ++verdict.counts["kernels"];
+    for (const auto& [feature, count] : features_of(one.plans[p]))
+      verdict.counts["plan: " + feature] += count;
+    for (std::size_t k = 0; k < one.inputs.size(); ++k) {
+      if (!expected[k]) continue;
+      verdict.inputs = static_cast<int>(k);
+      compare(*kernel, program, one.inputs[k], *expected[k]);
+      ++verdict.counts["runs"];
+    }
+  }
+  verdict.plan = verdict.inputs = -1;
+  if (options.complaint)
+    if (const auto complaint = options.complaint(one)) throw Failed{"complaint", *complaint};
+}
+
+}  // namespace
+
+Verdict judge(const FuzzCase& one, const JudgeOptions& options) {
+  Verdict verdict;
+  try {
+    judge(one, options, verdict);
+  } catch (const Failed& failed) {
+    verdict.kind = failed.kind;
+    verdict.detail = failed.detail;
+  } catch (const Error& error) {
+    verdict.kind = "error: " + first(error).code;
+    verdict.detail = error.what();
+  } catch (const std::exception& error) {
+    verdict.kind = "exception";
+    verdict.detail = error.what();
+  }
+  return verdict;
+}
+
+Verdict judge_isolated(const FuzzCase& one, const JudgeOptions& options) {
+  const Isolated end = Isolation([&] { return to_text(judge(one, options)); }, options.patience).wait();
+  return verdict_from(end);
+}
+
+Verdict verdict_from(const Isolated& end) {
+  if (end.died) {
+    Verdict verdict;
+    verdict.kind = end.died->starts_with("no end") ? "no end" : "crash";
+    verdict.detail = *end.died;
+    return verdict;
+  }
+  return verdict_from_text(end.text);
+}
+
+std::string to_text(const Verdict& verdict) {
+  // Messages may quote bytes that are no text.
+  return nlohmann::json{{"kind", verdict.kind},
+                        {"detail", verdict.detail},
+                        {"plan", verdict.plan},
+                        {"inputs", verdict.inputs},
+                        {"counts", verdict.counts}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Verdict verdict_from_text(const std::string& text) {
+  Verdict verdict;
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) {
+    verdict.kind = "exception";
+    verdict.detail = text;
+    return verdict;
+  }
+  verdict.kind = json.at("kind");
+  verdict.detail = json.at("detail");
+  verdict.plan = json.at("plan");
+  verdict.inputs = json.at("inputs");
+  verdict.counts = json.at("counts").get<std::map<std::string, int>>();
+  return verdict;
+}
+
+}  // namespace twill

@@ -1,0 +1,283 @@
+// The fuzzer: what it generates, what it finds, and how it makes that small.
+#include "fuzz/fuzz.h"
+#include "base/files.h"
+#include "fuzz/error_bounds.h"
+#include "fuzz/random_plan.h"
+#include "fuzz/shrink.h"
+#include "fuzz/text_fuzz.h"
+#include "plan/elaborate.h"
+#include "program/check.h"
+#include "program/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+using namespace twill;
+
+namespace {
+
+/// A cache of compiled kernels that goes with the test.
+class TemporaryCache {
+ public:
+  TemporaryCache() {
+    std::string name = (std::filesystem::temp_directory_path() / "twill-fuzz-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
+    path_ = name;
+  }
+  ~TemporaryCache() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+FuzzOptions interpreter_only() {
+  FuzzOptions options;
+  options.plans = -1;
+  options.judge.machine = detect_machine();
+  options.judge.round_trip = false;
+  return options;
+}
+
+int combine_count(const Program& program, bool (*wanted)(const Combine&)) {
+  int count = 0;
+  for_each_stage(program.stages, [&](const Stage& stage) {
+    for (const Output& output : stage.outputs)
+      count += static_cast<int>(std::ranges::count_if(output.combine, wanted));
+  });
+  return count;
+}
+
+}  // namespace
+
+TEST(FuzzGenerate, ProgramsAreWellFormedAndDeterministic) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Budget budget;
+    budget.strict = seed % 2 == 0;
+    Rng one(seed), two(seed);
+    const Program program = random_program(one, budget);
+    EXPECT_TRUE(diagnose(program).empty()) << "seed " << seed;
+    EXPECT_TRUE(same(program, random_program(two, budget))) << "seed " << seed;
+  }
+}
+
+TEST(FuzzGenerate, ConditionsNeverHangOnFloatsThatMayBeOff) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    const Program program = random_program(rng, {});
+    const std::vector<Data> inputs = random_inputs(program, rng);
+    ErrorBounds bounds(program, bind_sizes(program, inputs));
+    bounds.constants();
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      bounds.set(program.inputs[k].array, ErrorBounds::of(inputs[k]));
+    for (const Stage& stage : program.stages) bounds.stage(stage);
+    EXPECT_TRUE(bounds.decided()) << "seed " << seed;
+  }
+}
+
+TEST(FuzzGenerate, CoversTheModel) {
+  FuzzOptions options = interpreter_only();
+  options.count = 300;
+  options.most_failures = 1;
+  const FuzzReport report = fuzz(options);
+  for (const FuzzFailure& failure : report.failures) ADD_FAILURE() << to_string(failure);
+  for (const char* feature : {"combine cat",
+                              "combine fold",
+                              "combine scan",
+                              "combine append",
+                              "combine scatter",
+                              "combine group",
+                              "combine seq",
+                              "read inside",
+                              "read clamp",
+                              "read mirror",
+                              "read wrap",
+                              "read constant",
+                              "gather",
+                              "while",
+                              "branch",
+                              "block",
+                              "loop with states",
+                              "into",
+                              "into, accumulating",
+                              "guard",
+                              "effect",
+                              "force",
+                              "hint",
+                              "extent from data",
+                              "extent from an index",
+                              "several outputs",
+                              "stage without dimensions",
+                              "user's operator",
+                              "call",
+                              "select"})
+    EXPECT_GT(report.counts.count("program: " + std::string(feature)), 0U) << feature;
+  EXPECT_GT(report.counts.at("run-time errors"), 0);
+}
+
+TEST(FuzzPlan, RandomPlansAreLegalAndOfAllKinds) {
+  const Machine machine = detect_machine();
+  std::map<std::string, int> features;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    FuzzOptions options = interpreter_only();
+    options.plans = 2;
+    FuzzCase one;
+    try {
+      one = fuzz_case(seed, options);
+    } catch (const Error& error) {
+      ASSERT_EQ(error.diagnostics().front().fault, Fault::Limit) << error.what();
+      continue;
+    }
+    for (const Plan& plan : one.plans) {
+      EXPECT_TRUE(elaborate(one.program, machine, plan)) << "seed " << seed;
+      EXPECT_EQ(plan_from_json(to_json(plan)), plan);
+      for (const auto& [name, count] : features_of(plan)) features[name] += count;
+    }
+  }
+  for (const char* feature : {"tile", "parts", "by core", "by simd", "by unroll", "stream", "alias",
+                              "merge partial", "merge two-pass", "other order of loops"})
+    EXPECT_GT(features[feature], 0) << feature;
+}
+
+TEST(Fuzz, KernelsAgreeWithTheInterpreter) {
+  const TemporaryCache cache;
+  FuzzOptions options;
+  options.seed = 1000;
+  options.count = 200;
+  options.plans = 1;
+  options.judge.machine = detect_machine();
+  options.judge.cache = cache.path();
+  options.judge.compiler_flags = {"-O1"};
+  options.judge.round_trip = false;
+  options.most_failures = 3;
+  const FuzzReport report = fuzz(options);
+  for (const FuzzFailure& failure : report.failures) ADD_FAILURE() << to_string(failure);
+  EXPECT_EQ(report.programs, 200);
+  EXPECT_GT(report.counts.at("runs"), 400);
+}
+
+TEST(Fuzz, IsDeterministic) {
+  const FuzzOptions options = interpreter_only();
+  const FuzzCase a = fuzz_case(7, options), b = fuzz_case(7, options);
+  EXPECT_TRUE(same(*a.program, *b.program));
+  ASSERT_EQ(a.inputs.size(), b.inputs.size());
+  for (std::size_t k = 0; k < a.inputs.size(); ++k)
+    for (std::size_t i = 0; i < a.inputs[k].size(); ++i)
+      EXPECT_TRUE(identical(a.inputs[k][i], b.inputs[k][i]));
+}
+
+/// An invented bug: scans over more than two elements are said to be wrong.
+TEST(FuzzShrink, AnInventedBugInScansBecomesOneSmallStage) {
+  FuzzOptions options = interpreter_only();
+  options.inputs = 1;
+  options.judge.complaint = [](const FuzzCase& one) -> std::optional<std::string> {
+    std::optional<std::string> found;
+    const auto sizes = bind_sizes(*one.program, one.inputs.front());
+    for_each_stage(one.program->stages, [&](const Stage& stage) {
+      for (const Output& output : stage.outputs) {
+        for (std::size_t d = 0; d < output.combine.size(); ++d) {
+          const auto* size = is<Scan>(output.combine[d]) ? as<SizeRef>(stage.dims[d].hi) : nullptr;
+          const auto known = size ? sizes.find(size->symbol) : sizes.end();
+          if (known != sizes.end() && known->second > 2) found = "a scan over more than two elements";
+        }
+      }
+    });
+    return found;
+  };
+  options.count = 100;
+  options.most_failures = 1;
+  const FuzzReport report = fuzz(options);
+  ASSERT_EQ(report.failures.size(), 1U);
+  const FuzzFailure& failure = report.failures.front();
+  EXPECT_EQ(failure.verdict.kind, "complaint");
+  EXPECT_EQ(failure.verdict.detail, "a scan over more than two elements");
+  const Program& program = *failure.one.program;
+  ASSERT_EQ(program.stages.size(), 1U);
+  EXPECT_EQ(program.stages[0].outputs.size(), 1U);
+  EXPECT_EQ(combine_count(program, is<Scan>), 1);
+  EXPECT_EQ(program.results.size(), 1U);
+  EXPECT_LE(failure.one.inputs.front().front().count(), 5);
+  const Expr value = program.stages[0].outputs[0].value;
+  EXPECT_TRUE(as<Literal>(value) || as<Make>(value)) << print(program, value);
+  EXPECT_THAT(to_string(failure),
+              testing::HasSubstr("replay: twill fuzz --seed " + std::to_string(failure.seed) + " --count 1"));
+}
+
+TEST(FuzzIsolate, CrashesAndEndlessLoopsAreResults) {
+  EXPECT_EQ(Isolation([] { return std::string("fine"); }, std::chrono::seconds(20)).wait().text, "fine");
+  const Isolated crash = Isolation(
+                             []() -> std::string {
+                               std::raise(SIGKILL);
+                               return "";
+                             },
+                             std::chrono::seconds(20))
+                             .wait();
+  EXPECT_EQ(crash.died, "signal 9 (Killed)");
+  const Isolated endless = Isolation(
+                               []() -> std::string {
+                                 while (true) ::pause();
+                               },
+                               std::chrono::seconds(1))
+                               .wait();
+  EXPECT_EQ(endless.died, "no end after 1 s");
+}
+
+TEST(FuzzText, TheParserTakesEverything) {
+  TextFuzzOptions options;
+  options.count = 400;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::filesystem::path(TWILL_ROOT) / "examples"))
+    if (entry.path().extension() == ".twill") options.seeds.push_back(read_file(entry.path()));
+  ASSERT_FALSE(options.seeds.empty());
+  std::ranges::sort(options.seeds);
+  for (const TextFuzzFailure& failure : fuzz_text(options))
+    ADD_FAILURE() << "seed " << failure.seed << ": " << failure.what << "\n" << failure.text;
+}
+
+TEST(FuzzDifference, FloatsHaveABoundAndIntegersHaveNone) {
+  Program program;
+  const SymbolId n = program.add_symbol("N", Symbol::Origin::Input);
+  ExprPool& pool = *program.pool;
+  const ArrayId x = program.add_array("x", Scalar::F32, {pool.size(n)});
+  const ArrayId s = program.add_array("s", Scalar::F32, {});
+  program.inputs.push_back({x, {}});
+  const DimId i = program.add_dim("i");
+  Stage stage;
+  stage.name = "s";
+  stage.dims.push_back({i, "i", pool.integer(0), pool.size(n), {}, {}});
+  Output output;
+  output.array = s;
+  output.combine.push_back(Fold{
+      Operator{Scalar::F32, Prim::Add, {}, pool.literal(Number::of_double(Scalar::F32, 0)), true, true}});
+  output.value = pool.read(x, Scalar::F32, {pool.index(i)});
+  stage.outputs.push_back(output);
+  program.stages.push_back(stage);
+  program.results.push_back(s);
+  check(program);
+  std::vector<Data> inputs = {Data(Scalar::F32, {3})};
+  for (std::int64_t k = 0; k < 3; ++k) inputs[0].set(k, Number::of_double(Scalar::F32, 0.1));
+  const Outcome expected = interpret(program, inputs);
+  Outcome actual = expected;
+  actual.results[0] =
+      Data::scalar(Number::of_double(Scalar::F32, expected.results[0].get(0).f * (1 + 0x1p-23)));
+  EXPECT_EQ(difference(program, inputs, expected, actual), std::nullopt);
+  program.strict = true;
+  EXPECT_THAT(difference(program, inputs, expected, actual).value_or(""), testing::StartsWith("'s' is 0.3"));
+  program.strict = false;
+  actual.results[0] = Data::scalar(Number::of_double(Scalar::F32, 0.31));
+  EXPECT_THAT(difference(program, inputs, expected, actual).value_or(""),
+              testing::HasSubstr("it may be off by"));
+  // Integers in floats have no error to hide in.
+  for (std::int64_t k = 0; k < 3; ++k) inputs[0].set(k, Number::of_double(Scalar::F32, 2));
+  const Outcome six = interpret(program, inputs);
+  actual.results[0] = Data::scalar(Number::of_double(Scalar::F32, 6.0000005));
+  EXPECT_NE(difference(program, inputs, six, actual), std::nullopt);
+}
