@@ -30,12 +30,12 @@ Isolation::Isolation(const std::function<std::string()>& work, std::chrono::seco
     : deadline_(std::chrono::steady_clock::now() + patience), patience_(patience) {
   int ends[2];
   if (::pipe(ends) != 0)
-    fail(Fault::System, "E0703", {}, std::string("no pipe for a test process: ") + std::strerror(errno));
+    fail(Fault::System, "E0617", {}, std::string("no pipe for a test process: ") + std::strerror(errno));
   process_ = ::fork();
   if (process_ < 0) {
     ::close(ends[0]);
     ::close(ends[1]);
-    fail(Fault::System, "E0703", {}, std::string("no test process: ") + std::strerror(errno));
+    fail(Fault::System, "E0617", {}, std::string("no test process: ") + std::strerror(errno));
   }
   if (process_ == 0) {
     // A group of its own, so that compilers it has started end with it.

@@ -96,7 +96,7 @@ class Proposer {
   }
 
   static LoopTree tree(const std::vector<ChainLevel>& levels) {
-    LoopTree tree{Run{0}};
+    LoopTree tree{Leaf{0}};
     for (std::size_t l = levels.size(); l-- > 0;) {
       Loop loop{{{0, levels[l].dim}}, levels[l].cut, levels[l].by, std::move(tree)};
       tree.clear();

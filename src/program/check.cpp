@@ -196,18 +196,21 @@ void Checker::check_function(std::size_t number) {
               site);
 }
 
+/// The size that an extent of an input binds: it stands alone in it, or with a constant added.
+std::optional<SymbolId> Checker::symbol_bound_by(Expr extent) const {
+  const auto affine = affine_of(extent);
+  if (!affine || affine->terms().size() != 1 || affine->terms()[0].factor != 1) return std::nullopt;
+  const auto* var = std::get_if<poly::Var>(&affine->terms()[0].atom);
+  if (!var || var->kind != poly::Var::Kind::Size || !has(SymbolId{var->id})) return std::nullopt;
+  if (program_[SymbolId{var->id}].origin != Symbol::Origin::Input) return std::nullopt;
+  return SymbolId{var->id};
+}
+
 void Checker::check_inputs(Scope& scope) {
-  // A size is bound by an extent in which it stands alone, or with a constant added.
   for (const Input& input : program_.inputs) {
     if (!has(input.array)) continue;
-    for (const Expr extent : program_[input.array].shape) {
-      const auto affine = affine_of(extent);
-      if (!affine || affine->terms().size() != 1 || affine->terms()[0].factor != 1) continue;
-      const auto* var = std::get_if<poly::Var>(&affine->terms()[0].atom);
-      if (var && var->kind == poly::Var::Kind::Size && has(SymbolId{var->id}) &&
-          program_[SymbolId{var->id}].origin == Symbol::Origin::Input)
-        scope.add(SymbolId{var->id});
-    }
+    for (const Expr extent : program_[input.array].shape)
+      if (const auto symbol = symbol_bound_by(extent)) scope.add(*symbol);
   }
   for (const Input& input : program_.inputs) {
     if (!has(input.array)) continue;
@@ -295,18 +298,23 @@ void Checker::check_unused_inputs() {
         if (has(array))
           for (const Expr extent : program_[array].shape) use(extent);
   });
-  // A scalar is used if it is an extent of another input; an array, if its size is, also in the shape of an
-  // input that is used.
-  const std::set<ArrayId> read = arrays;
-  for (const Input& input : program_.inputs)
-    if (has(input.array))
-      for (const Expr extent : program_[input.array].shape)
-        if (extent)
-          visit(extent, [&](Expr node) {
-            if (const auto* scalar = as<Read>(node)) arrays.insert(scalar->array);
-            const auto* size = as<SizeRef>(node);
-            if (size && read.contains(input.array)) symbols.insert(size->symbol);
-          });
+  // A scalar is used if it is an extent of another input; an array, if its size is, also if it is needed for the
+  // shape of an input that is used and binds it by none of its extents.
+  std::set<SymbolId> bound;
+  std::set<SymbolId> needed;
+  for (const Input& input : program_.inputs) {
+    if (!has(input.array)) continue;
+    const bool is_used = arrays.contains(input.array);
+    for (const Expr extent : program_[input.array].shape) {
+      if (!extent) continue;
+      if (const auto symbol = symbol_bound_by(extent); symbol && is_used) bound.insert(*symbol);
+      visit(extent, [&](Expr node) {
+        if (const auto* read = as<Read>(node)) arrays.insert(read->array);
+        if (const auto* size = as<SizeRef>(node); size && is_used) needed.insert(size->symbol);
+      });
+    }
+  }
+  std::ranges::set_difference(needed, bound, std::inserter(symbols, symbols.end()));
   for (const Input& input : program_.inputs) {
     if (!has(input.array) || arrays.contains(input.array)) continue;
     bool gives_size = false;

@@ -55,6 +55,7 @@ class Checker {
   void check_constants(Scope& scope);
   void check_results(const Scope& scope);
   void check_unused_inputs();
+  std::optional<SymbolId> symbol_bound_by(Expr extent) const;
   void find_definitions(std::span<const Stage> stages);
   bool check_blocks_present(std::span<const Stage> stages);
   void define(ArrayId array, const std::string& by, const Place& place);

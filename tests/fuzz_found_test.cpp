@@ -1,0 +1,125 @@
+// Small programs that the fuzzer found and that once went wrong: under the default plan and under random ones
+// they agree with the interpreter.
+#include "base/error.h"
+#include "fuzz/fuzz.h"
+#include "fuzz/random_plan.h"
+#include "plan/default_plan.h"
+#include "plan/elaborate.h"
+#include "program/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace twill;
+
+namespace {
+
+struct Found {
+  const char* name;
+  const char* text;
+};
+
+const Found found[] = {
+    {"AFoldWithoutIdentityInLanes", R"(
+      op times(i64) = * associative commutative
+      def f(x: i64[N]) -> a { a: i64 = fold(times, i < N + 1) (1 + i) }
+    )"},
+    {"PartsOfAFoldOntoAnArrayThatTheyDoNotCover", R"(
+      op circle(a: i64, b: i64) -> i64 associative commutative {
+        identity 0
+        a + b + a * b
+      }
+      def f(x: i64[3], y: i64[N]) -> v {
+        stage v(i < N) { out v: i64[3] at [1] onto x = fold(circle, i) y[i] }
+      }
+    )"},
+    {"AStageThatNeedsALengthOnly", R"(
+      def f(x: i64[N]) -> (g, a) {
+        g = group [ (x[i] % 3, x[i]) | i ]
+        a[k < len(g)] = k
+      }
+    )"},
+    {"ASizeThatStandsWithAConstantOnly", R"(
+      def f(p: i64[N + 1]) -> a { a[i < N] = p[i + 1] - p[i] }
+    )"},
+    {"TwoPassesOfAnAppend", R"(
+      def f(x: i64[N], y: i64) -> (c, n) {
+        c = [ v + y | v in x, v > 2 ]
+        n = len(c)
+      }
+    )"},
+    {"AFoldWithoutIdentityOutsideOfADimension", R"(
+      op last(a: i64, b: i64) -> i64 associative { b }
+      def f(x: i64[N, 3]) -> a {
+        stage a(i < N + 1, j < 3) { out a: i64[3] at [j] = fold(last, i) cat(j) if i < N then x[i, j] else 7 }
+      }
+    )"},
+};
+
+std::string name_of_found(const testing::TestParamInfo<Found>& one) { return one.param.name; }
+
+class FuzzFound : public testing::TestWithParam<Found> {};
+
+}  // namespace
+
+TEST_P(FuzzFound, AgreesWithTheInterpreter) {
+  FuzzCase one;
+  one.program = std::make_shared<const Program>(parse_program("found", GetParam().text));
+  JudgeOptions options;
+  options.machine = detect_machine();
+  options.compiler_flags = {"-O1"};
+  Rng rng(1);
+  for (int k = 0; k < 6; ++k) one.inputs.push_back(random_inputs(*one.program, rng));
+  one.plans.push_back(default_plan(*one.program, options.machine).plan);
+  for (int k = 0; k < 3; ++k) one.plans.push_back(random_plan(one.program, options.machine, rng));
+  const Verdict verdict = judge_isolated(one, options);
+  EXPECT_EQ(verdict.kind, "") << verdict.detail;
+  EXPECT_EQ(verdict.counts.at("runs"), 24);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FuzzFound, testing::ValuesIn(found), name_of_found);
+
+TEST(FuzzFoundPlan, AStageDoesNotRunBeforeTheLengthItNeeds) {
+  const auto program = std::make_shared<const Program>(parse_program("found", found[2].text));
+  const Machine machine = detect_machine();
+  Plan plan = default_plan(*program, machine).plan;
+  ASSERT_EQ(plan.blocks[0].clusters.size(), 2U);
+  std::swap(plan.blocks[0].clusters[0], plan.blocks[0].clusters[1]);
+  const auto result = elaborate(program, machine, plan);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.why().text, "'a' runs before the length of 'g_keys', which it needs, is known");
+}
+
+TEST(FuzzFoundCheck, AScanAroundAFoldHasNoCatInside) {
+  try {
+    parse_program("found", R"(
+      def f(x: i64[N, M, 3]) -> a {
+        stage a(i < N, k < M, j < 3) { out a: i64[N, 3] at [i, j] = scan(+, i) fold(+, k) cat(j) x[i, k, j] }
+      })");
+    FAIL() << "it was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.diagnostics().front().code, "E0318");
+    EXPECT_EQ(error.diagnostics().front().message,
+              "in stage 'a': output 'a' folds with several operators around a cat dimension");
+  }
+}
+
+TEST(FuzzFoundPlan, OutputsThatAskForDifferentOrdersAreRefused) {
+  const Program program = parse_program("found", R"(
+      def f(x: i64[N, M, 3]) -> (a, b) {
+        stage a(i < N, j < M, k < 3) {
+          out a: i64[N, M] at [i, j] = scan(+, i) cat(j) fold(max, k) x[i, j, k]
+          out b: i64[N, M] at [i, j] = cat(i) scan(+, j) fold(max, k) x[i, j, k]
+        }
+      })");
+  try {
+    default_plan(program, detect_machine());
+    FAIL() << "there is a plan";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.diagnostics().front().fault, Fault::Limit);
+    EXPECT_EQ(error.diagnostics().front().code, "E0403");
+    EXPECT_EQ(
+        error.diagnostics().front().message,
+        "no order of loops computes all outputs of stage 'a': 'a' is folded or guarded as well as scanned");
+  }
+}
