@@ -83,7 +83,7 @@ TEST_F(Command, UnknownFileAndDefinition) {
 }
 
 TEST_F(Command, EveryCommandHasHelpWithExamples) {
-  for (const char* command : {"run", "show", "check", "build", "machine", "bench"}) {
+  for (const char* command : {"run", "show", "check", "build", "machine", "bench", "fuzz"}) {
     const ExitReport report = line_.twill({command, "--help"});
     EXPECT_EQ(report.status, 0) << command;
     EXPECT_THAT(report.output, HasSubstr(std::string("Usage: twill ") + command));
@@ -306,7 +306,7 @@ TEST_F(Command, CheckGoesOnAfterABrokenFile) {
               HasSubstr(program_ + "\n  no tests\n0 passed, 0 failed, 1 of 2 files could not be read\n"));
 }
 
-// ---- machine and bench
+// ---- machine, bench and fuzz
 
 TEST_F(Command, MachineIsMeasuredOnceAndKept) {
   const ExitReport first = line_.twill({"machine", "--json"});
@@ -322,6 +322,14 @@ TEST_F(Command, MachineIsMeasuredOnceAndKept) {
 TEST_F(Command, UnknownSuite) {
   expect({"bench", "linalgg"}, 2,
          "error[E0730]: there is no suite 'linalgg'\n  help: the suites are linalg, stencil, compile\n");
+}
+
+TEST_F(Command, FuzzSaysWhatItTried) {
+  const ExitReport report =
+      line_.twill({"fuzz", "--seed", "1", "--count", "2", "--plans", "1", "--no-round-trip"});
+  EXPECT_EQ(report.status, 0) << report.output;
+  EXPECT_THAT(report.output, StartsWith("2 programs, "));
+  expect({"fuzz", "--text", "--count", "10"}, 0, "10 texts, and the parser had an answer to each\n");
 }
 
 // ---- the cache
