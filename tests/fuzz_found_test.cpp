@@ -48,6 +48,12 @@ const Found found[] = {
         n = len(c)
       }
     )"},
+    {"ABoundaryRuleOfAnEmptyArrayInALoopThatNeverRuns", R"(
+      def f(x: i64[5, N], y: f32[M]) -> (a, c) {
+        a[i] = fold(xor, j < N) x[i, wrap(0)]
+        c = [ 0 | k < M, 0.0 <= y[mirror(0)] ]
+      }
+    )"},
     {"AFoldWithoutIdentityOutsideOfADimension", R"(
       op last(a: i64, b: i64) -> i64 associative { b }
       def f(x: i64[N, 3]) -> a {

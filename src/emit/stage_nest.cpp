@@ -286,12 +286,14 @@ Code StageNest::settle_rules(int level) {
   Code code;
   if (level != point_level_ || !std::holds_alternative<Formula>(stage_.body)) return code;
   const DimId index = stage_.dims[levels_[level].dim].id;
+  // Here the loops around have an iteration; the innermost one itself may have none.
   const auto is_positive = [&](Expr extent) {
     const Literal* literal = as<Literal>(extent);
     return (literal && literal->value.i > 0) ||
-           std::any_of(stage_.dims.begin(), stage_.dims.end(), [&](const Dim& dim) {
+           std::any_of(levels_.begin(), levels_.begin() + level, [&](const Level& around) {
+             const Dim& dim = stage_.dims[around.dim];
              const Literal* lo = as<Literal>(dim.lo);
-             return dim.hi == extent && lo && lo->value.i >= 0;
+             return dim.id != index && dim.hi == extent && lo && lo->value.i >= 0;
            });
   };
   const auto settle = [&](Expr subscript, Boundary rule, Expr extent) {
