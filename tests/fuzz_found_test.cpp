@@ -54,6 +54,26 @@ const Found found[] = {
         c = [ 0 | k < M, 0.0 <= y[mirror(0)] ]
       }
     )"},
+    {"AnEmptyFoldIntoAnArrayLeavesTheElement", R"(
+      def f(a: i64[M]) -> s { s[i < M]: i64 into a = seq(i) max(k < i) 0 }
+    )"},
+    {"EffectsInTheBlockOfAnAppend", R"(
+      def f(u: i64[K]) -> c {
+        stage b(i < K) {
+          block { stage g() { print("at", i) } }
+          out c: f32[born c_len] = append(i) 0.0
+        }
+      }
+    )"},
+    {"AnOutputThatReadsWhatAnotherOverwrites", R"(
+      def f(x: f64[N]) -> s {
+        a[i < N]: i16 = 0
+        stage v(i < N) {
+          out v: i16[N] at [i] into a = seq(i) 1
+          out s: f64[N] at [i] into x = seq(i) 0.0 where a[i] == 0i16
+        }
+      }
+    )"},
     {"AFoldWithoutIdentityOutsideOfADimension", R"(
       op last(a: i64, b: i64) -> i64 associative { b }
       def f(x: i64[N, 3]) -> a {

@@ -93,13 +93,41 @@ std::vector<Expr> StageNest::place(const Role& role) {
   return at;
 }
 
+namespace {
+
+/// Takes the effects out of code that runs a second time to learn sizes only.
+void drop_effects(Code& code) {
+  std::erase_if(code,
+                [](const Statement& statement) { return std::holds_alternative<Perform>(statement.kind); });
+  for (Statement& statement : code) {
+    std::visit(
+        [](auto& s) {
+          if constexpr (requires { s.body; }) drop_effects(s.body);
+          if constexpr (requires { s.then; }) {
+            drop_effects(s.then);
+            drop_effects(s.otherwise);
+          }
+        },
+        statement.kind);
+  }
+}
+
+}  // namespace
+
+/// What a block of the stage computes; a first pass has no effects.
+Code StageNest::block_code(int branch) {
+  Code code = around_.block(branch);
+  if (first_pass_) drop_effects(code);
+  return code;
+}
+
 Code StageNest::leaf() {
   if (const Branch* branch = std::get_if<Branch>(&stage_.body)) {
     If split{at_point(branch->condition), {}, {}};
-    split.then = around_.block(0);
+    split.then = block_code(0);
     append(split.then, outputs(branch->then.get()));
     append(split.then, around_.release(0));
-    split.otherwise = around_.block(1);
+    split.otherwise = block_code(1);
     append(split.otherwise, outputs(branch->otherwise.get()));
     append(split.otherwise, around_.release(1));
     Code code;
@@ -108,7 +136,7 @@ Code StageNest::leaf() {
     return code;
   }
   if (const Nested* nested = std::get_if<Nested>(&stage_.body)) {
-    Code code = around_.block(0);
+    Code code = block_code(0);
     append(code, outputs(nested->block.get()));
     append(code, effects());
     append(code, around_.release(0));

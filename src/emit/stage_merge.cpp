@@ -122,6 +122,11 @@ bool StageNest::writes_box(const Role& role) const {
   const Output& output = *role.output;
   if (output.guard || scatter_of(output)) return false;
   if (!role.folds.empty() && role.folds.front().in_memory) return false;
+  // A fold over nothing leaves its element as it was.
+  for (std::size_t d = 0; d < stage_.dims.size() && role.touched; ++d) {
+    const Literal *lo = as<Literal>(stage_.dims[d].lo), *hi = as<Literal>(stage_.dims[d].hi);
+    if (is<Fold>(output.combine[d]) && !(lo && hi && lo->value.i < hi->value.i)) return false;
+  }
   std::vector<bool> used(stage_.dims.size(), false);
   for (Expr at : output.at) {
     bool found = false;

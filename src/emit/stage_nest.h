@@ -91,6 +91,7 @@ class StageNest {
   bool active(const Role& role) const;
 
   // stage_body.cpp: what happens at a point
+  Code block_code(int branch);
   Code leaf();
   Code outputs(const Block* block);
   Code effects();

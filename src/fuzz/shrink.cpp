@@ -35,7 +35,10 @@ Plan adapted(const std::shared_ptr<const Program>& program, const Machine& machi
 class Shrinker {
  public:
   Shrinker(const FuzzCase& one, const Verdict& verdict, const JudgeOptions& options, int most_attempts)
-      : options_(options), kind_(verdict.kind), most_attempts_(most_attempts), best_{one, verdict, 0} {}
+      : options_(options), kind_(verdict.kind), most_attempts_(most_attempts), best_{one, verdict, 0} {
+    // A change may make a loop endless: nobody wants to wait for that again and again.
+    if (kind_ != "no end") options_.patience = std::min(options_.patience, std::chrono::seconds(15));
+  }
 
   Shrunk run() {
     focus();
@@ -429,7 +432,7 @@ class Shrinker {
     return any;
   }
 
-  const JudgeOptions& options_;
+  JudgeOptions options_;
   const std::string kind_;
   int most_attempts_;
   Shrunk best_;

@@ -488,6 +488,18 @@ class Judge {
       if (&other != &output && other.into == output.into)
         refuse("illegal-alias", "two outputs are versions of '" + old + "'");
     }
+    // What follows the output at a point would see the new element.
+    Stage after;
+    after.outputs.assign(stage_.outputs.begin() + (&output - stage_.outputs.data()) + 1,
+                         stage_.outputs.end());
+    after.effects = stage_.effects;
+    for_each_expr(after, [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const Read* read = as<Read>(node);
+        if (read && read->array == *output.into)
+          refuse("illegal-alias", "'" + old + "' is read after it was overwritten");
+      });
+    });
   }
 
   void streamed(const Output& output) const {
