@@ -298,22 +298,45 @@ void CCode::of(const Within& s) {
   for (const Node* node : added) positive_.erase(node);
 }
 
-void CCode::of(const Window& s) {
-  const std::string type = c_.names.type(program_[s.view].type);
-  const std::string &view = c_.names.of(s.view), store = c_.names.fresh(view + "_store"),
-                    past = c_.names.fresh(view + "_past");
-  open("{");
-  CExpressions print = expressions();
-  const std::string place = "&" + print.element(s.array, s.at);
-  const std::string count = print.number_of_elements(s.array);
-  lines(print.take_lines());
-  line("const bool " + past + " = (" + count + ") * (int64_t)sizeof(" + type +
-       ") >= " + std::to_string(s.stream_above) + ";");
-  line(type + " " + store + "[" + std::to_string(s.capacity) + "] __attribute__((aligned(64)));");
-  line(type + " *restrict " + view + " = " + past + " ? " + store + " : " + place + ";");
+void CCode::of(const Strips& s) {
+  const std::string &strip = c_.names.of(s.strip), &end = c_.names.of(s.end);
+  struct Shown {
+    std::string type, view, store, past, place;
+  };
+  std::vector<Shown> windows;
+  for (const Window& window : s.windows) {
+    const std::string& view = c_.names.of(window.view);
+    windows.push_back({c_.names.type(program_[window.view].type), view, c_.names.fresh(view + "_store"),
+                       c_.names.fresh(view + "_past"), {}});
+    CExpressions print = expressions();
+    const std::string count = print.number_of_elements(window.array);
+    lines(print.take_lines());
+    line("const bool " + windows.back().past + " = (" + count + ") * (int64_t)sizeof(" +
+         windows.back().type + ") >= " + std::to_string(window.stream_above) + ";");
+  }
+  const std::string lo = value(s.lo), hi = value(s.hi);
+  open("for (int64_t " + strip + " = " + lo + ", " + end + "; " + strip + " < " + hi + "; " + strip + " = " +
+       end + ") {");
+  for (std::size_t w = 0; w < windows.size(); ++w) {
+    CExpressions print = expressions();
+    windows[w].place = "&" + print.element(s.windows[w].array, s.windows[w].at);
+    lines(print.take_lines());
+  }
+  const Shown& first = windows.front();
+  line(end + " = " + c_.prelude.need("twill_min_i64") + "(" + strip + " + " + std::to_string(s.capacity) +
+       " - " + c_.prelude.need("twill_past_line") + "(" + first.place + ", sizeof(" + first.type + ")), " +
+       hi + ");");
+  for (const Shown& window : windows) {
+    line(window.type + " " + window.store + "[" + std::to_string(s.capacity) +
+         "] __attribute__((aligned(64)));");
+    line(window.type + " *restrict " + window.view + " = " + window.past + " ? " + window.store + " : " +
+         window.place + ";");
+  }
   code(s.body);
-  line("if (" + past + ") " + c_.prelude.need("twill_stream") + "(" + place + ", " + store + ", (size_t)(" +
-       value(s.count) + ") * sizeof(" + type + "));");
+  for (const Shown& window : windows) {
+    line("if (" + window.past + ") " + c_.prelude.need("twill_stream") + "(" + window.place + ", " +
+         window.store + ", (size_t)(" + end + " - " + strip + ") * sizeof(" + window.type + "));");
+  }
   close();
 }
 

@@ -206,6 +206,13 @@ static inline uint16_t twill_to_f16(float x) {
 }
 )c",
        {}},
+      {"twill_past_line",
+       R"c(/* How many elements a place is past the start of its cache line. */
+static inline int64_t twill_past_line(const void *place, size_t size) {
+  return (int64_t)((uintptr_t)place % 64 / size);
+}
+)c",
+       {}},
       {"twill_stream",
        R"c(/* Copies past the caches. */
 static inline void twill_stream(void *to, const void *from, size_t bytes) {

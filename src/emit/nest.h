@@ -84,15 +84,23 @@ struct Within {
   Code body;
 };
 
-/// Inside of `body`, `view`[k] stands for array[at[0], …, at[last] + k], 0 <= k < count <= capacity. If the
-/// array has at least `stream_above` bytes, the elements are collected and written past the caches.
+/// Inside of a strip from `strip` to `end`, `view`[k] stands for array[at[0], …, at[last] + k],
+/// 0 <= k < end - strip. If the array has at least `stream_above` bytes, the elements are collected and
+/// written past the caches.
 struct Window {
   ArrayId view, array;
-  std::vector<Expr> at;
-  Expr count;
-  std::int64_t capacity;
+  std::vector<Expr> at;  // of the strip's first element
   std::int64_t stream_above;
-  Code body;
+};
+
+/// A range from `lo` to `hi` in strips of at most `capacity` indices. They end where a cache line of the
+/// first window's array ends, so that no line is written by two strips.
+struct Strips {
+  DimId strip, end;  // of the current one
+  Expr lo{}, hi{};
+  std::int64_t capacity = 0;
+  std::vector<Window> windows{};
+  Code body{};
 };
 
 /// Exchanges the memory of two arrays of equal shape.
@@ -149,7 +157,7 @@ struct Require {
 };
 
 struct Statement {
-  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Within, Window, Swap, Copy, Born,
+  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Within, Strips, Swap, Copy, Born,
                SetSize, Growable, Push, Table, Lookup, Perform, Stop, Require>
       kind;
 };

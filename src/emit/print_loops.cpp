@@ -70,9 +70,16 @@ class LoopPrinter {
     inside(s.otherwise);
   }
   void of(const Within& s) { code(s.body); }
-  void of(const Window& s) {
-    line("window " + name(s.view) + " = " + place(s.array, s.at) + " .. + " + show(s.count) +
-         ", past the caches above " + std::to_string(s.stream_above) + " bytes:");
+  void of(const Strips& s) {
+    const std::string strip = name(s.strip), end = name(s.end);
+    line("for strips " + strip + " .. " + end + " of " + std::to_string(s.capacity) + " in " + show(s.lo) +
+         " .. " + show(s.hi) + ":");
+    ++depth_;
+    for (const Window& window : s.windows) {
+      line("window " + name(window.view) + " = " + place(window.array, window.at) + " .. + " + end + " - " +
+           strip + ", past the caches above " + std::to_string(window.stream_above) + " bytes:");
+    }
+    --depth_;
     inside(s.body);
   }
   void of(const Swap& s) { line("swap " + name(s.a) + ", " + name(s.b)); }

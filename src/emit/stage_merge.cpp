@@ -146,63 +146,64 @@ bool StageNest::writes_box(const Role& role) const {
   return std::holds_alternative<Formula>(stage_.body) && !output.at.empty();
 }
 
-/// The box of the target that the points write, by dimension of the target.
+/// The box of the target that the points write, by dimension of the target. An empty one may lie outside.
 std::vector<StageNest::Range> StageNest::box_of(const Role& role) {
   std::vector<Range> box;
-  for (Expr at : role.output->at) {
+  for (std::size_t a = 0; a < role.output->at.size(); ++a) {
+    const Expr extent = t_.program()[role.output->array].shape[a];
     for (const Dim& dim : stage_.dims) {
-      if (as<IndexRef>(at)->dim == dim.id) box.push_back({dim.lo, t_.max(dim.lo, dim.hi)});
+      if (as<IndexRef>(role.output->at[a])->dim != dim.id) continue;
+      const Expr lo = t_.min(dim.lo, extent);
+      box.push_back({lo, t_.max(lo, dim.hi)});
     }
   }
   return box;
 }
 
-/// Is every row of the box written by one run of the innermost loop, which then can bring over its ends as
-/// well?
-bool StageNest::finishes_rows(const Role& role) const {
-  if (point_level_ < 1 || role.output->at.size() < 2) return false;
-  const int point = levels_[point_level_].dim;
-  if (as<IndexRef>(role.output->at.back())->dim != stage_.dims[point].id) return false;
-  for (int l = 0; l < point_level_; ++l) {
-    if (levels_[l].dim == point || !is<Cat>(role.output->combine[levels_[l].dim])) return false;
-  }
-  return true;
+/// Can the loops run over the whole array, with the box as the part that is computed?
+bool StageNest::can_loop_over_whole() const {
+  if (roles_.size() != 1 || point_level_ < 0) return false;
+  const Role& role = roles_.front();
+  if (!role.output->into || role.schedule.keep == Keep::Alias || !writes_box(role)) return false;
+  if (as<IndexRef>(role.output->at.back())->dim != stage_.dims[levels_[point_level_].dim].id) return false;
+  return std::all_of(levels_.begin(), levels_.end(), [&](const Level& level) {
+    return level.by == By::Unroll || is<Cat>(role.output->combine[level.dim]);
+  });
 }
 
 /// Elements lo up to hi of a row, from the old version.
 Statement StageNest::bring_row(const Role& role, std::vector<Expr> row, Expr lo, Expr hi) {
   For loop{.index = t_.new_index("e"), .lo = lo, .hi = hi, .by = By::Simd};
   row.push_back(t_.index(loop.index));
-  loop.body = single(t_.put(role.output->array, row, t_.read(*role.output->into, row)));
+  const Expr old = t_.read(*role.output->into, row);
+  if (role.view)
+    loop.body = single(t_.put(role.view, {t_.sub(t_.index(loop.index), role.view_origin)}, old));
+  else
+    loop.body = single(t_.put(role.output->array, row, old));
   return {std::move(loop)};
 }
 
-/// The ends of the row that the innermost loop is about to write.
-Code StageNest::bring_ends(const Role& role) {
-  const Range inner = box_of(role).back();
-  std::vector<Expr> row = place(role);
-  row.pop_back();
-  Code code;
-  code.push_back(bring_row(role, row, t_.number(0), inner.lo));
-  code.push_back(bring_row(role, row, inner.hi, t_.program()[role.output->array].shape.back()));
-  return code;
-}
-
-/// What stays unchanged of the array that this output is a new version of, except for the ends of rows that
-/// the innermost loop brings over.
+/// What stays unchanged of the array that this output is a new version of.
 Code StageNest::bring_over(Role& role) {
   const ArrayId from = *role.output->into, to = role.output->array;
   if (!writes_box(role)) return single({Copy{to, from}});
-  role.brings_ends = finishes_rows(role);
   const std::vector<Expr> shape = t_.program()[to].shape;
+  if (can_loop_over_whole()) {
+    over_whole_ = true;
+    for (std::size_t a = 0; a < shape.size(); ++a) {
+      for (std::size_t d = 0; d < stage_.dims.size(); ++d) {
+        if (as<IndexRef>(role.output->at[a])->dim == stage_.dims[d].id)
+          ranges_[d] = {t_.number(0), shape[a]};
+      }
+    }
+    return {};
+  }
   const std::vector<Range> box = box_of(role);
   const std::size_t last = shape.size() - 1;
   return over_elements(t_, "r", std::span(shape).first(last), [&](std::vector<Expr> row) {
     Code ends;
-    if (!role.brings_ends) {
-      ends.push_back(bring_row(role, row, t_.number(0), box[last].lo));
-      ends.push_back(bring_row(role, row, box[last].hi, shape[last]));
-    }
+    ends.push_back(bring_row(role, row, t_.number(0), box[last].lo));
+    ends.push_back(bring_row(role, row, box[last].hi, shape[last]));
     if (last == 0) return ends;
     Expr inside;
     for (std::size_t d = 0; d < last; ++d) {
@@ -210,9 +211,7 @@ Code StageNest::bring_over(Role& role) {
           Prim::And, {t_.compare(Prim::Le, box[d].lo, row[d]), t_.compare(Prim::Lt, row[d], box[d].hi)});
       inside = inside ? t_.pool().apply(Prim::And, {inside, within}) : within;
     }
-    Code whole = single(bring_row(role, row, t_.number(0), shape[last]));
-    if (ends.empty()) return single({If{t_.pool().apply(Prim::Not, {inside}), std::move(whole), {}}});
-    return single({If{inside, std::move(ends), std::move(whole)}});
+    return single({If{inside, std::move(ends), single(bring_row(role, row, t_.number(0), shape[last]))}});
   });
 }
 

@@ -10,8 +10,9 @@ namespace twill::nest {
 
 namespace {
 
-/// Elements collected before they are written past the caches: a few KiB stay in the first-level cache.
-constexpr std::int64_t strip_bytes = 8192;
+/// Elements collected before they are written past the caches: few enough that the processor reads ahead
+/// while it writes.
+constexpr std::int64_t strip_bytes = 2048;
 
 void append(Code& code, Code more) {
   code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -159,16 +160,8 @@ Code StageNest::loop(int level) {
   if (here.by == By::Unroll) return unrolled(level);
   const Range range = ranges_[here.dim];
   if (here.cut.count == 1) {
-    const bool stream =
-        level == point_level_ && !first_pass_ &&
-        std::any_of(roles_.begin(), roles_.end(), [](const Role& r) { return r.schedule.stream_above >= 0; });
-    Code code = settle_rules(level);
-    for (const Role& role : roles_) {
-      if (level == point_level_ && role.brings_ends && !first_pass_) append(code, bring_ends(role));
-    }
-    append(code, stream ? streamed(level, range.lo, range.hi) : segmented(level, range.lo, range.hi));
-    if (level == point_level_) settled_.clear();
-    return code;
+    if (level != point_level_) return point_loop(level, range.lo, range.hi);
+    return over_whole_ ? around_box(level, range.lo, range.hi) : row(level, range.lo, range.hi);
   }
   // Tiles: the loop variable is the tile's first index.
   const Dim& dim = stage_.dims[here.dim];
@@ -333,6 +326,21 @@ Code StageNest::settle_rules(int level) {
 
 Code StageNest::segmented(int level, Expr lo, Expr hi) {
   const Level& here = levels_[level];
+  if (over_whole_) {
+    const Dim& dim = stage_.dims[here.dim];
+    const DimId first = t_.new_index(dim.name + "_first"), last = t_.new_index(dim.name + "_last");
+    std::vector<Expr> at = place(roles_.front());
+    at.pop_back();
+    Code code;
+    code.push_back({Let{first, t_.min(t_.max(lo, dim.lo), hi)}});
+    code.push_back({Let{last, t_.max(t_.min(hi, dim.hi), t_.index(first))}});
+    code.push_back(bring_row(roles_.front(), at, lo, t_.index(first)));
+    over_whole_ = false;
+    append(code, segmented(level, t_.index(first), t_.index(last)));
+    over_whole_ = true;
+    code.push_back(bring_row(roles_.front(), at, t_.index(last), hi));
+    return code;
+  }
   const DimId index = stage_.dims[here.dim].id;
   // Code is tripled, so only where a loop is worth it: the innermost one, not short, in order from the left.
   const Literal *low = as<Literal>(lo), *high = as<Literal>(hi);
@@ -366,6 +374,42 @@ Code StageNest::segmented(int level, Expr lo, Expr hi) {
   return code;
 }
 
+/// The innermost loop, after the boundary rules that it does not change.
+Code StageNest::row(int level, Expr lo, Expr hi) {
+  Code code = settle_rules(level);
+  const bool stream = !first_pass_ && std::any_of(roles_.begin(), roles_.end(), [](const Role& role) {
+    return role.schedule.stream_above >= 0;
+  });
+  append(code, stream ? streamed(level, lo, hi) : segmented(level, lo, hi));
+  settled_.clear();
+  return code;
+}
+
+/// The innermost loop over a row of the whole array: what lies in the box is computed.
+Code StageNest::around_box(int level, Expr lo, Expr hi) {
+  const Role& role = roles_.front();
+  const DimId index = stage_.dims[levels_[level].dim].id;
+  Expr inside;
+  for (Expr at : role.output->at) {
+    const DimId other = as<IndexRef>(at)->dim;
+    if (other == index) continue;
+    const auto dim = std::find_if(stage_.dims.begin(), stage_.dims.end(),
+                                  [&](const Dim& candidate) { return candidate.id == other; });
+    const Expr within = t_.pool().apply(
+        Prim::And, {t_.compare(Prim::Le, dim->lo, at), t_.compare(Prim::Lt, at, dim->hi)});
+    inside = inside ? t_.pool().apply(Prim::And, {inside, within}) : within;
+  }
+  Code computed = row(level, lo, hi);
+  if (!inside) return computed;
+  std::vector<Expr> at = place(role);
+  at.pop_back();
+  If split{inside, std::move(computed), {}};
+  split.otherwise.push_back(bring_row(role, std::move(at), lo, hi));
+  Code code;
+  code.push_back({std::move(split)});
+  return code;
+}
+
 Code StageNest::streamed(int level, Expr lo, Expr hi) {
   const Level& here = levels_[level];
   const Dim& dim = stage_.dims[here.dim];
@@ -375,36 +419,27 @@ Code StageNest::streamed(int level, Expr lo, Expr hi) {
     const auto size = static_cast<std::int64_t>(byte_size(t_.program()[role.output->array].type));
     capacity = std::min(capacity, std::max<std::int64_t>(64, strip_bytes / size));
   }
-  For strip{.index = t_.new_index(dim.name + "_strip"), .lo = lo, .hi = hi, .step = capacity};
-  const DimId end = t_.new_index(dim.name + "_end");
-  strip.body.push_back({Let{end, t_.min(t_.add(t_.index(strip.index), t_.number(capacity)), hi)}});
-
-  std::vector<Window> windows;
+  Strips strips{.strip = t_.new_index(dim.name + "_strip"),
+                .end = t_.new_index(dim.name + "_end"),
+                .lo = lo,
+                .hi = hi,
+                .capacity = capacity};
+  const Expr strip = t_.index(strips.strip);
   for (Role& role : roles_) {
     if (role.schedule.stream_above < 0) continue;
     const Array& array = t_.program()[role.output->array];
-    Window window;
-    window.array = role.target;
-    window.count = t_.sub(t_.index(end), t_.index(strip.index));
-    window.capacity = capacity;
-    window.stream_above = role.schedule.stream_above;
-    for (Expr e : place(role)) window.at.push_back(t_.substitute(e, dim.id, t_.index(strip.index)));
+    Window window{{}, role.target, {}, role.schedule.stream_above};
+    for (Expr e : place(role)) window.at.push_back(t_.substitute(e, dim.id, strip));
     const std::string name = array.name + "_strip";
     window.view = t_.new_array(name, array.type, {t_.number(capacity)});
     role.view = window.view;
-    role.view_origin = t_.index(strip.index);
-    windows.push_back(std::move(window));
+    role.view_origin = strip;
+    strips.windows.push_back(std::move(window));
   }
-  Code body = segmented(level, t_.index(strip.index), t_.index(end));
-  for (Window& window : windows) {
-    window.body = std::move(body);
-    body = {};
-    body.push_back({std::move(window)});
-  }
+  strips.body = segmented(level, strip, t_.index(strips.end));
   for (Role& role : roles_) role.view = {};
-  append(strip.body, std::move(body));
   Code code;
-  code.push_back({std::move(strip)});
+  code.push_back({std::move(strips)});
   return code;
 }
 

@@ -54,7 +54,6 @@ class StageNest {
     Shape shape = Shape::Dense;
     std::vector<FoldGroup> folds;  // outer ones first
     ArrayId touched;               // a fold into an array: does the element have a point, and is it replaced?
-    bool brings_ends = false;      // the innermost loop brings over the ends of the rows of the old version
     // scan
     int scan_dim = -1;
     int scan_level = -1;
@@ -84,6 +83,8 @@ class StageNest {
   Code unrolled(int level);
   Code point_loop(int level, Expr lo, Expr hi);
   Code segmented(int level, Expr lo, Expr hi);
+  Code row(int level, Expr lo, Expr hi);
+  Code around_box(int level, Expr lo, Expr hi);
   Code streamed(int level, Expr lo, Expr hi);
   Code settle_rules(int level);
   bool adds_up(int level) const;
@@ -115,11 +116,10 @@ class StageNest {
   Code open_append(Role& role);
   Code init_target(const Role& role);
   Code bring_over(Role& role);
-  Code bring_ends(const Role& role);
   Statement bring_row(const Role& role, std::vector<Expr> row, Expr lo, Expr hi);
   std::vector<Range> box_of(const Role& role);
-  bool finishes_rows(const Role& role) const;
   bool writes_box(const Role& role) const;
+  bool can_loop_over_whole() const;
   Code join_counts(Role& role);
   Code join_totals(Role& role);
   Code join_partials(Role& role);
@@ -138,6 +138,9 @@ class StageNest {
   int point_level_ = -1;  // the innermost loop that is not unrolled
   std::vector<Role> roles_;
   std::vector<Range> ranges_;    // by dimension, as cut so far
+  /// The stage writes a box of a new version, and its loops run over the whole array: outside of the box
+  /// they bring over the old version.
+  bool over_whole_ = false;
   std::map<DimId, Expr> fixed_;  // unrolled indices
   /// Subscripts with a boundary rule that do not move in the innermost loop: subscript, rule and extent, and
   /// the integer that stands for the element they mean.

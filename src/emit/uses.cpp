@@ -93,12 +93,17 @@ class Collector {
     code(s.otherwise);
   }
   void of(const Within& s) { code(s.body); }
-  void of(const Window& s) {
+  void of(const Strips& s) {
     uses.streams = true;
-    for (Expr e : s.at) expr(e);
-    expr(s.count);
-    write(s.array);
-    declare(s.view);
+    expr(s.lo);
+    expr(s.hi);
+    declared_dims_.insert(s.strip);
+    declared_dims_.insert(s.end);
+    for (const Window& window : s.windows) {
+      for (Expr e : window.at) expr(e);
+      write(window.array);
+      declare(window.view);
+    }
     code(s.body);
   }
   void of(const Swap& s) {
