@@ -231,6 +231,65 @@ def lu(a0):
     return dict(a=lower + upper - np.eye(n))
 
 
+@example("lu.twill", on=[dict(a=dominant(n)) for n in (0, 1, 2, 9)], folds=lambda a: 4 * len(a))
+def doolittle(a):
+    # Gauss's order: a column of L and a row of U are taken from all that is left.
+    rest = a.copy()
+    for k in range(len(a)):
+        rest[k + 1:, k] /= rest[k, k]
+        rest[k + 1:, k + 1:] -= np.outer(rest[k + 1:, k], rest[k, k + 1:])
+    return dict(lu=rest)
+
+
+def positive_definite(n):
+    a = dominant(n)
+    return a @ a.T
+
+
+@example("cholesky.twill", on=[dict(a=positive_definite(n)) for n in (0, 1, 2, 9)], folds=lambda a: 4 * len(a))
+def cholesky(a):
+    return dict(l=np.linalg.cholesky(a))
+
+
+@example("triangular_solve.twill", on=[dict(l=dominant(n), b=doubles(n)) for n in (0, 1, 2, 9)],
+         folds=lambda l, b: 4 * len(l))
+def lower_solve(l, b):
+    return dict(x=np.linalg.solve(np.tril(l), b))
+
+
+@example("triangular_solve.twill",
+         on=[dict(l=dominant(n), b=doubles(n, m)) for n, m in [(0, 3), (1, 1), (9, 0), (9, 5)]],
+         folds=lambda l, b: 4 * len(l))
+def lower_solve_many(l, b):
+    return dict(x=np.linalg.solve(np.tril(l), b))
+
+
+@example("triangular_solve.twill", on=[dict(u=dominant(n), b=doubles(n)) for n in (0, 1, 2, 9)],
+         folds=lambda u, b: 4 * len(u))
+def upper_solve(u, b):
+    return dict(x=np.linalg.solve(np.triu(u), b))
+
+
+def sparse_rows(n, per_row):
+    """A matrix by rows, off its diagonal, and a diagonal that dominates it."""
+    counts = random().integers(0, per_row + 1, n) if n else np.zeros(0, dtype=int)
+    ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    z = int(ptr[-1])
+    return dict(ptr=ptr, col=integers(z, low=0, high=max(n, 1)), val=doubles(z), d=doubles(n, low=9, high=10),
+                b=doubles(n))
+
+
+@example("triangular_solve.twill", on=[sparse_rows(n, k) for n, k in ((0, 0), (1, 2), (9, 4))],
+         folds=lambda ptr, col, val, d, b: 4 * len(val))
+def sparse_lower_solve(ptr, col, val, d, b):
+    dense = np.diag(d)
+    for row in range(len(d)):
+        for p in range(ptr[row], ptr[row + 1]):
+            if col[p] < row:
+                dense[row, col[p]] += val[p]
+    return dict(x=np.linalg.solve(dense, b))
+
+
 # ---- convolutions and stencils -------------------------------------------------------------------------------------
 
 

@@ -86,10 +86,6 @@ TEST(TextErrors, ExactText) {
        "1:32 E0202 unknown function 'sqr' (did you mean 'sqrt'?)\n"},
       {"def f(x: f32[N]) -> y { y[i] = 1 + scan(+, i) x[i] }",
        "1:36 E0211 'scan' stands first on the right-hand side (name it in a statement of its own)\n"},
-      {"def f(l: f64[N, N], b: f64[N]) -> x { x[i] = seq(i) b[i] - sum(k < i) l[i, k] * x[k] }",
-       "1:60 E0268 a fold of what a recurrence has computed so far is not supported inside a larger "
-       "expression "
-       "(make it the whole right-hand side (x[i] = seq(i) sum(k < i) ...), or carry the array in a loop)\n"},
       {"def f(u0: f32[N]) -> u { u = seq t < 3 from u0 { v[i] = u[i] } }",
        "1:26 E0241 the body of the loop does not define the next 'u'\n"},
       {"def f(u0: f32[N]) -> u { u = seq while max(i) u[i] > 1 from u0 { u[i] = 0.5 * u[i] } }",

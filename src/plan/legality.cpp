@@ -362,6 +362,8 @@ class Judge {
     if (folds_too || output.guard) refuse("illegal-order", name + " is folded or guarded as well as scanned");
   }
 
+  /// Own reads stay within an index of the Cat dimensions before the Seq dimension (the checker says so), so
+  /// their loops may run outside of it as well as inside.
   void sequential(int d) const {
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const ChainLevel& level = levels_[l];
@@ -372,9 +374,12 @@ class Judge {
       }
       const bool other_seq = std::any_of(stage_.outputs.begin(), stage_.outputs.end(),
                                          [&](const Output& o) { return is<Seq>(o.combine[level.dim]); });
+      const bool independent = std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
+                                           [&](const Output& o) { return is<Cat>(o.combine[level.dim]); });
       const bool before = static_cast<int>(l) < levels_of(d).front();
-      if (before && !(other_seq && level.dim < d))
-        refuse("sequential", "the loop over '" + dim_name(d) + "' runs in order, outside of all others");
+      if (before && !((other_seq || independent) && level.dim < d))
+        refuse("sequential", "the loop over '" + dim_name(d) + "' runs in order, outside of that over '" +
+                                 dim_name(level.dim) + "'");
       if (!before && other_seq && level.dim < d)
         refuse("sequential",
                "'" + dim_name(level.dim) + "' and '" + dim_name(d) + "' run in the order of the program");

@@ -165,7 +165,7 @@ bool Checker::check_shape(const Array& array, const Scope& scope) {
   bool good = true;
   for (const Expr extent : array.shape) {
     const std::string what = fmt::format("the shape of '{}'", array.name);
-    Site site{&scope, nullptr, nullptr, program_.functions.size(), array.place};
+    Site site{&scope, nullptr, program_.functions.size(), array.place};
     if (!check_typed(extent, Scalar::I64, what, site)) {
       good = false;
       continue;
@@ -187,7 +187,7 @@ bool Checker::check_shape(const Array& array, const Scope& scope) {
 
 void Checker::check_function(std::size_t number) {
   const Function& function = program_.functions[number];
-  const Site site{nullptr, nullptr, &function, number, function.place};
+  const Site site{nullptr, &function, number, function.place};
   if (!function.body) {
     report("E0324", function.place, fmt::format("function '{}' has no body", function.name));
     return;
@@ -298,8 +298,8 @@ void Checker::check_unused_inputs() {
         if (has(array))
           for (const Expr extent : program_[array].shape) use(extent);
   });
-  // A scalar is used if it is an extent of another input; an array, if its size is, also if it is needed for the
-  // shape of an input that is used and binds it by none of its extents.
+  // A scalar is used if it is an extent of another input; an array, if its size is, also if it is needed for
+  // the shape of an input that is used and binds it by none of its extents.
   std::set<SymbolId> bound;
   std::set<SymbolId> needed;
   for (const Input& input : program_.inputs) {

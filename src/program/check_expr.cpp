@@ -80,7 +80,7 @@ bool Checker::check_read(const Read& read, Expr node, const Site& site) {
            fmt::format("it reads an array that the program does not have (id {})", read.array.value));
     return false;
   }
-  if (!site.scope->sees(read.array) && !is_past(read.array, site)) {
+  if (!site.scope->sees(read.array) && !own_output(read.array, *site.scope)) {
     report_invisible(read.array, place);
     return false;
   }
@@ -91,14 +91,6 @@ bool Checker::check_read(const Read& read, Expr node, const Site& site) {
                      to_string(node->type), read.rules.size(), describe_type(program_, array)),
          "one subscript for each dimension");
   return false;
-}
-
-/// May the expression read the array because its own stage wrote it at an earlier point?
-bool Checker::is_past(ArrayId array, const Site& site) const {
-  if (!site.stage) return false;
-  return std::ranges::any_of(site.stage->outputs, [&](const Output& output) {
-    return output.array == array && any_is<Seq>(output);
-  });
 }
 
 bool Checker::needs(const Stage& stage, const Stage& other) const {

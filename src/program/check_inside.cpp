@@ -53,7 +53,7 @@ void Checker::check_reads(Expr root, const Condition& facts, const Scope& scope,
   std::unordered_set<const Node*> open;
   visit(root, [&](Expr node) {
     const bool below = std::ranges::any_of(node->args, [&](Expr arg) { return open.contains(arg.get()); });
-    if (below || (as<Read>(node) && !is_plainly_in_order(node, facts))) open.insert(node.get());
+    if (below || (as<Read>(node) && !is_plainly_in_order(node, facts, scope))) open.insert(node.get());
   });
   if (!open.contains(root.get())) return;
 
@@ -98,13 +98,13 @@ void Checker::check_reads(Expr root, const Condition& facts, const Scope& scope,
   }
 }
 
-bool Checker::is_plainly_in_order(Expr node, const Condition& facts) {
+bool Checker::is_plainly_in_order(Expr node, const Condition& facts, const Scope& scope) {
   const Read& read = *as<Read>(node);
   for (std::size_t k = 0; k < read.rules.size(); ++k)
     if (read.rules[k] == Boundary::Inside &&
         !is_plainly_inside({"read", read.array, k, node->args, {}}, facts))
       return false;
-  const Output* own = own_output(node);
+  const auto own = own_output(read.array, scope);
   return !own || !own_read_violation(*own, node, facts);
 }
 
@@ -131,11 +131,11 @@ void Checker::check_read_at(Expr node, const Condition& facts, const Scope& scop
     if (!decide_inside(access, facts, scope)) run_time.reads.emplace(node.get(), static_cast<int>(k));
     if (diagnostics.size() != before) reported_.emplace(node.get(), k);
   }
-  const Output* own = own_output(node);
+  const auto own = own_output(read.array, scope);
   const std::size_t order = read.rules.size();  // stands for the order of an own read among its subscripts
   if (!own || reported_.contains({node.get(), order})) return;
   const std::size_t before = diagnostics.size();
-  check_own_read(*own, node, facts, first_place({node->place, place}));
+  check_own_read(*own, node, facts, scope, first_place({node->place, place}));
   if (diagnostics.size() != before) reported_.emplace(node.get(), order);
 }
 

@@ -17,7 +17,7 @@ bool Checker::check_output(const Stage& stage, std::size_t position, const Scope
     return false;
   }
   bool good = check_combine(stage, output);
-  const Site site{&scope, &stage, nullptr, program_.functions.size(), place};
+  const Site site{&scope, nullptr, program_.functions.size(), place};
   const auto called = [&](const char* part) {
     return fmt::format("the {} of {}", part, quoted(output.array));
   };
@@ -123,7 +123,7 @@ bool Checker::check_operator(const Operator& op, const Output& output, const Typ
                  "convert the values, or use the operator of their type");
   if (op.identity) {
     const Scope nothing;
-    const Site site{&nothing, nullptr, nullptr, program_.functions.size(), output.place};
+    const Site site{&nothing, nullptr, program_.functions.size(), output.place};
     return check_typed(op.identity, op.type, fmt::format("the identity of operator '{}'", name), site);
   }
   return true;
@@ -151,7 +151,7 @@ bool Checker::check_dense(const Stage& stage, std::size_t position, const Scope&
     return false;
   }
   if (result) good = check_result_shape(output, *result, output.at.size()) && good;
-  const Site site{&scope, &stage, nullptr, program_.functions.size(), place};
+  const Site site{&scope, nullptr, program_.functions.size(), place};
   for (const Expr at : output.at) {
     if (!check_typed(at, Scalar::I64, fmt::format("the write map of {}", quoted(output.array)), site)) {
       good = false;

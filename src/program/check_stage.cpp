@@ -18,6 +18,7 @@ void Checker::check_stage(const Stage& stage, Scope& outer) {
            "take the stage out, or give it an output");
   Scope scope = outer;
   bool good = check_dims(stage, scope);
+  scope.running.push_back({&stage, &outer});
   if (check_blocks(stage, scope, outer)) {
     for (std::size_t k = 0; k < stage.outputs.size(); ++k)
       good = check_output(stage, k, scope, outer) && good;
@@ -27,10 +28,8 @@ void Checker::check_stage(const Stage& stage, Scope& outer) {
   const std::size_t before = diagnostics.size();
   check_effects(stage, scope);
   if (good && diagnostics.size() == before) {
-    const Scope* outside = std::exchange(outer_, &outer);
     check_inside(stage, scope, outer);
     check_writes(stage, outer);
-    outer_ = outside;
   }
   define_outputs(stage, outer);
   stage_ = around;
@@ -42,7 +41,7 @@ bool Checker::check_dims(const Stage& stage, Scope& scope) {
     const Dim& dim = stage.dims[k];
     const std::string name = name_of(program_, dim.id);
     const Place place = first_place({dim.place, stage.place});
-    const Site site{&scope, nullptr, nullptr, program_.functions.size(), place};
+    const Site site{&scope, nullptr, program_.functions.size(), place};
     bool bounds = check_typed(dim.lo, Scalar::I64, fmt::format("the lower bound of {}", name), site);
     if (dim.hi) {
       bounds = check_typed(dim.hi, Scalar::I64, fmt::format("the upper bound of {}", name), site) && bounds;
@@ -66,7 +65,7 @@ bool Checker::check_dims(const Stage& stage, Scope& scope) {
         state.dims.push_back(dim);
         for (const Carry& carry : nested->block->carries)
           if (has(carry.inside)) state.add(carry.inside);
-        const Site inside{&state, nullptr, nullptr, program_.functions.size(), place};
+        const Site inside{&state, nullptr, program_.functions.size(), place};
         bounds = check_typed(dim.condition, Scalar::Bool, fmt::format("the condition of {}", name), inside) &&
                  bounds;
       }
@@ -85,7 +84,7 @@ bool Checker::check_blocks(const Stage& stage, Scope& scope, const Scope& outer)
     return check_block(stage, *nested->block, scope, outer);
   const auto* branch = std::get_if<Branch>(&stage.body);
   if (!branch) return true;
-  const Site site{&scope, nullptr, nullptr, program_.functions.size(), stage.place};
+  const Site site{&scope, nullptr, program_.functions.size(), stage.place};
   bool good = check_typed(branch->condition, Scalar::Bool, "the condition of the branches", site);
   for (const bool truth : {true, false}) {
     const Block& block = truth ? *branch->then : *branch->otherwise;
@@ -200,8 +199,7 @@ bool Checker::check_block(const Stage& stage, const Block& block, Scope& scope, 
 
 void Checker::check_effects(const Stage& stage, const Scope& scope) {
   for (const Effect& effect : stage.effects) {
-    const Site site{&scope, &stage, nullptr, program_.functions.size(),
-                    first_place({effect.place, stage.place})};
+    const Site site{&scope, nullptr, program_.functions.size(), first_place({effect.place, stage.place})};
     if (effect.kind.empty()) report("E0327", site.place, "an effect has no kind", "\"print\" is one");
     if (effect.guard)
       check_typed(effect.guard, Scalar::Bool, fmt::format("the condition of {}", effect.kind), site);

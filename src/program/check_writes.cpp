@@ -259,17 +259,17 @@ void Checker::check_complete(const Stage& stage, const Output& output, const Sco
 
 // ---- own reads ----------------------------------------------------------------------------------------
 
-const Output* Checker::own_output(Expr read) const {
-  if (!stage_) return nullptr;
-  for (const Output& output : stage_->outputs)
-    if (output.array == as<Read>(read)->array) return &output;
-  return nullptr;
+std::optional<Checker::Own> Checker::own_output(ArrayId array, const Scope& scope) {
+  for (const Running& running : scope.running)
+    for (const Output& output : running.stage->outputs)
+      if (output.array == array && any_is<Seq>(output)) return Own{&output, running};
+  return std::nullopt;
 }
 
-std::optional<Condition> Checker::own_read_violation(const Output& output, Expr node,
-                                                     const Condition& facts) {
+std::optional<Condition> Checker::own_read_violation(const Own& own, Expr node, const Condition& facts) {
   Conditions& conditions = prover_.conditions();
-  const Stage& stage = *stage_;
+  const Stage& stage = *own.by.stage;
+  const Output& output = *own.output;
   const Array& array = program_[output.array];
   const Read& read = *as<Read>(node);
   // The element that is read, by rule.
@@ -315,7 +315,7 @@ std::optional<Condition> Checker::own_read_violation(const Output& output, Expr 
   const auto position = [](std::size_t k) { return Var{Var::Kind::Element, static_cast<int>(1000 + k)}; };
   for (std::size_t k = 0; k < output.at.size(); ++k)
     writes = std::move(writes) && equal(position(k), conditions.value(output.at[k]));
-  Condition violation = std::move(reads) && at_other_point(writes, stage, *outer_);
+  Condition violation = std::move(reads) && at_other_point(writes, stage, *own.by.outer);
   for (std::size_t k = 0; k < output.at.size(); ++k)
     violation = std::move(violation) && equal(position(k), element[k]);
   Condition not_earlier = Condition::never();
@@ -331,13 +331,23 @@ std::optional<Condition> Checker::own_read_violation(const Output& output, Expr 
   return std::move(violation) && (std::move(not_earlier) || std::move(same));
 }
 
-void Checker::check_own_read(const Output& output, Expr node, const Condition& facts, const Place& place) {
-  const auto violation = own_read_violation(output, node, facts);
+void Checker::check_own_read(const Own& own, Expr node, const Condition& facts, const Scope& scope,
+                             const Place& place) {
+  const auto violation = own_read_violation(own, node, facts);
   if (!violation) return;
   const Answer answer = prover_.is_possible(*violation);
   if (answer == Answer::No) return;
   const std::string text = describe(program_, node);
   const std::string help = "a seq stage may read what earlier steps of its seq dimensions wrote";
+  const bool data = std::ranges::any_of(node->args, [&](Expr subscript) {
+    return depends_on_data(prover_.conditions().value(subscript), scope);
+  });
+  if (data) {
+    report("E0330", place,
+           fmt::format("cannot prove that {} was written by an earlier step: that depends on data", text),
+           "read it under a condition that says so (if … < … then …)", Fault::Limit);
+    return;
+  }
   const auto point = answer == Answer::Yes ? prover_.example(*violation) : std::nullopt;
   if (!point) {
     report("E0330", place,
@@ -345,7 +355,7 @@ void Checker::check_own_read(const Output& output, Expr node, const Condition& f
            Fault::Limit);
     return;
   }
-  const std::vector<Var> indices = written_indices(*stage_, output);
+  const std::vector<Var> indices = written_indices(*own.by.stage, *own.output);
   if (indices.empty()) {
     report("E0315", place, fmt::format("{} is read by its own stage, which keeps only the last value", text),
            help);
@@ -358,8 +368,16 @@ void Checker::check_own_read(const Output& output, Expr node, const Condition& f
     const auto mine = point->find(index);
     same = same && mine != point->end() && mine->second == writer[index];
   }
+  std::vector<Var> reader = indices;  // and the indices of the stages in its block on the way to the read
+  for (const Dim& dim : scope.dims) {
+    const bool around = std::ranges::any_of(own.by.outer->dims, [&](const Dim& d) { return d.id == dim.id; });
+    const bool own_dim =
+        std::ranges::any_of(own.by.stage->dims, [&](const Dim& d) { return d.id == dim.id; });
+    if (!around && !own_dim) reader.push_back(var_of(dim.id));
+  }
+  same = same && reader.size() == indices.size();
   report("E0315", place,
-         fmt::format("{} is no earlier result: {} reads what {}", text, values(*point, indices),
+         fmt::format("{} is no earlier result: {} reads what {}", text, values(*point, reader),
                      same ? "it writes itself" : values(writer, indices) + " writes"),
          help);
 }

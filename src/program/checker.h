@@ -16,12 +16,21 @@
 
 namespace twill {
 
+struct Scope;
+
+/// A stage whose points are being looked at, and what is visible around it.
+struct Running {
+  const Stage* stage;
+  const Scope* outer;
+};
+
 /// What a stage sees of what is around it.
 struct Scope {
-  std::vector<bool> arrays;   // by ArrayId: defined, and visible
-  std::vector<bool> symbols;  // by SymbolId: has a value
-  std::vector<Dim> dims;      // of enclosing stages and of this one, outermost first
-  poly::Condition facts;      // ranges of these dimensions, conditions of enclosing branches
+  std::vector<bool> arrays;      // by ArrayId: defined, and visible
+  std::vector<bool> symbols;     // by SymbolId: has a value
+  std::vector<Dim> dims;         // of enclosing stages and of this one, outermost first
+  poly::Condition facts;         // ranges of these dimensions, conditions of enclosing branches
+  std::vector<Running> running;  // stages whose earlier results may be read: enclosing ones, and this one
 
   bool sees(ArrayId id) const { return in(arrays, id.value) && arrays[static_cast<std::size_t>(id.value)]; }
   bool sees(SymbolId id) const {
@@ -65,7 +74,6 @@ class Checker {
   /// Where an expression stands: what it is called in messages, and what it may use.
   struct Site {
     const Scope* scope = nullptr;  // null: the body of a function
-    const Stage* stage = nullptr;  // whose own outputs it may read, if it has a Seq dimension
     const Function* function = nullptr;
     std::size_t functions = 0;  // how many of the functions it may call
     Place place;                // where the expression says nothing
@@ -73,7 +81,6 @@ class Checker {
   bool check_expr(Expr root, const Site& site);
   bool check_node(Expr node, const Site& site);
   bool check_read(const Read& read, Expr node, const Site& site);
-  bool is_past(ArrayId array, const Site& site) const;
   void report_invisible(ArrayId array, const Place& place);
   /// Does a stage read, directly or through others, what the other one defines?
   bool needs(const Stage& stage, const Stage& other) const;
@@ -103,7 +110,7 @@ class Checker {
   // ---- check_inside.cpp
   void check_inside(const Stage& stage, const Scope& scope, const Scope& outer);
   void check_reads(Expr root, const poly::Condition& facts, const Scope& scope, const Place& place);
-  bool is_plainly_in_order(Expr read, const poly::Condition& facts);
+  bool is_plainly_in_order(Expr read, const poly::Condition& facts, const Scope& scope);
   void check_read_at(Expr read, const poly::Condition& facts, const Scope& scope, const Place& place);
   void check_write_inside(const Output& output, const Scope& scope);
   /// A subscript that has to be inside, and all that a message says about it.
@@ -125,13 +132,18 @@ class Checker {
   void check_writes(const Stage& stage, const Scope& outer);
   void check_written_once(const Stage& stage, const Output& output, const Scope& outer);
   void check_complete(const Stage& stage, const Output& output, const Scope& outer);
-  /// The output of the stage being checked that a read refers to; null if it reads something else.
-  const Output* own_output(Expr read) const;
+  /// An output that is read while its stage, this one or an enclosing one, runs.
+  struct Own {
+    const Output* output = nullptr;
+    Running by = {};
+  };
+  /// The output of a running stage with a Seq dimension that is this array, if it is one.
+  static std::optional<Own> own_output(ArrayId array, const Scope& scope);
   /// What would have to hold for an own read to be of a point that is not earlier; nothing if it is known
   /// to be earlier without looking further.
-  std::optional<poly::Condition> own_read_violation(const Output& output, Expr read,
-                                                    const poly::Condition& facts);
-  void check_own_read(const Output& output, Expr read, const poly::Condition& facts, const Place& place);
+  std::optional<poly::Condition> own_read_violation(const Own& own, Expr read, const poly::Condition& facts);
+  void check_own_read(const Own& own, Expr read, const poly::Condition& facts, const Scope& scope,
+                      const Place& place);
   /// The points that write: dimensions that say where, and those that these depend on.
   poly::Condition written_domain(const Stage& stage, const Output& output);
   /// Is the term another one at another point of the stage?
@@ -166,7 +178,6 @@ class Checker {
   std::map<ArrayId, const Stage*> stage_of_;                // by outputs of stages
   std::map<DimId, std::string> dims_of_;                    // stages by their dimensions
   std::set<SymbolId> born_;                                 // lengths that a stage defines
-  const Scope* outer_ = nullptr;                            // what is visible around that stage
   std::set<std::pair<const Node*, std::size_t>> reported_;  // reads, by subscript
 };
 

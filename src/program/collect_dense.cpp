@@ -35,6 +35,14 @@ DenseCollector::DenseCollector(Environment& environment, Formulas& formulas, con
   starts_complete_ = output.into || has_identity || (scatters && !meeting_);
   accumulates_ = output.into && meeting_ && (output.accumulates || scatters);
   overwrites_ = output.into && meeting_ && !accumulates_;
+  for_each_stage({&stage, 1}, [&](const Stage& inner) {
+    for_each_expr(inner, [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const auto* read = as<Read>(node);
+        reads_itself_ = reads_itself_ || (read && read->array == output.array);
+      });
+    });
+  });
 }
 
 void DenseCollector::find_levels() {
@@ -71,7 +79,7 @@ DenseCollector::Value DenseCollector::identity(const Level& level) {
 void DenseCollector::begin() {
   prepared_ = false;
   for (Level& level : levels_) level.held.clear();
-  if (std::holds_alternative<Formula>(stage_.body)) prepare(nullptr);
+  if (reads_itself_ || std::holds_alternative<Formula>(stage_.body)) prepare(nullptr);
 }
 
 /// Makes the array. The extents that come from a block's result may be born in the block: then they are

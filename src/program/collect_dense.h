@@ -55,6 +55,7 @@ class DenseCollector : public Collector {
   std::vector<TypeLeaf> stored_;
   std::vector<Level> levels_;     // outermost first, without the one that the array itself is
   std::optional<Level> meeting_;  // the level that the array itself is
+  bool reads_itself_ = false;     // the stage or its blocks read what was written so far
   bool starts_complete_ = false;  // every element has a value from the start
   bool accumulates_ = false;      // what is there already is the first value of meeting_
   bool overwrites_ = false;       // a fold takes the place of what is there, wherever the domain has a point

@@ -38,7 +38,7 @@
 // A stage with a Seq dimension that reads its own output sees the current version: the array it is `into`,
 // overwritten by all earlier points. The element must have been written by an earlier point or be given
 // by `into`. A block runs before the stage's own expressions (guard, key, subscripts, values, effects),
-// which may read its arrays. One output has at most one Scan dimension. Extents below zero count as zero.
+// which may read its arrays; its stages see the current version too, as the point finds it. One output has at most one Scan dimension. Extents below zero count as zero.
 // The order of the stages is also the order of their effects.
 //
 // Where a guard fails, a Cat, Seq, Append or Group yields nothing, a Fold leaves its accumulator as it is

@@ -66,8 +66,10 @@ struct Collection {
 struct IndexBinding {
   DimId dim;
 };
-/// The array being defined by a recurrence while its type is not known.
-struct OwnBinding {};
+/// The array being defined by a recurrence while its type is not known: only the shape of `array` counts.
+struct OwnBinding {
+  ArrayId array;
+};
 struct Poisoned {};  // its definition had an error
 
 using Binding = std::variant<View, Collection, IndexBinding, Value, OwnBinding, Poisoned>;
@@ -256,10 +258,9 @@ class Lowering {
   void general(const Statement& statement, Frame& frame);
   struct OpenBlock;
   OpenBlock general_block(const BlockAst& ast, Scope& scope, Frame& outer);
-  Output general_output(const OutAst& out, const Stage& stage, Context& context, Frame& frame,
+  Output general_output(const OutAst& out, const Stage& stage, ArrayId own, Context& context, Frame& frame,
                         std::vector<OpenBlock>& blocks);
-  ArrayId general_array(const std::string& name, const TypeAst& type, const Place& place, Context& context,
-                        Frame& frame);
+  ArrayId general_array(const std::string& name, const TypeAst& type, const Place& place, Frame& frame);
   Effect effect(const PrintAst& print, const std::vector<Expr>& guards, Context& context);
   Combine combine(const CombineAst& ast, const Type& type);
   ArrayId named_array(const std::string& name, const Place& place, const Scope& scope) const;
@@ -285,8 +286,7 @@ class Lowering {
   std::map<std::string, std::optional<TypeAst>> results_;  // of the definition being lowered
   int next_level_ = 1;
   int stage_count_ = 0;
-  std::set<ArrayId> own_;  // arrays of the recurrence being lowered
-  bool failed_ = false;    // some statement could not be lowered
+  bool failed_ = false;  // some statement could not be lowered
 };
 
 /// A list of statements being lowered, and what its names become.

@@ -314,13 +314,13 @@ void Lowering::formula_stage(const Statement& s, Frame& frame, std::vector<Piece
     const bool recurrent = std::any_of(piece.heads.begin(), piece.heads.end(),
                                        [](const Ast* h) { return h->kind == AstKind::SeqOver; });
     if (!recurrent || scope.names.contains(piece.target->name)) continue;
+    const ArrayId own = add_array(names[i], piece.type.value_or(Scalar::I64),
+                                  shape_of(piece, stage.dims, context), piece.target->place, point.level);
     if (!piece.type) {
-      scope.names[piece.target->name] = OwnBinding{};
+      scope.names[piece.target->name] = OwnBinding{own};
       continue;
     }
-    piece.array = add_array(names[i], *piece.type, shape_of(piece, stage.dims, context), piece.target->place,
-                            point.level);
-    own_.insert(piece.array);
+    piece.array = own;
     scope.names[piece.target->name] = View{piece.array, {}, {}, {}};
     if (names[i] != piece.target->name) scope.names[names[i]] = View{piece.array, {}, {}, {}};
   }

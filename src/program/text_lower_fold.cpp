@@ -93,16 +93,6 @@ Value Lowering::fold(const Ast& ast, Context& context) {
   if (!context.point)
     limit("E0252", ast.place, "a fold that depends on an index or on a condition is not supported here",
           "name it in a statement of its own");
-  for_each_deep(stage, [&](Expr e) {
-    visit(e, [&](Expr part) {
-      const auto* read = as<Read>(part);
-      if (read && own_.contains(read->array))
-        limit(
-            "E0268", ast.place,
-            "a fold of what a recurrence has computed so far is not supported inside a larger expression",
-            "make it the whole right-hand side (x[i] = seq(i) sum(k < i) ...), or carry the array in a loop");
-    });
-  });
   const ArrayId array = add_array(name, type, {}, ast.place, context.point->level);
   stage.outputs[0].array = array;
   context.point->stages.push_back(std::move(stage));

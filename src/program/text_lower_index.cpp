@@ -104,13 +104,19 @@ void Lowering::for_each_walk(const std::string& index, const Ast& ast, Context& 
       const bool shifted = ruled && is_shifted(*arg.args[0], index, true, uses) && uses == 1;
       if (shift || shifted) try {
           const std::size_t dimension = i - 1;
-          const Collection* c = collection(*ast.args[0], context);
-          if (c && c->offsets) {
+          const Ast& base = *ast.args[0];
+          const Collection* c = collection(base, context);
+          const Binding* binding =
+              base.kind == AstKind::Name ? context.scope->find_array(base.name) : nullptr;
+          const auto* own = binding ? std::get_if<OwnBinding>(binding) : nullptr;
+          if (own && dimension < program_[own->array].shape.size()) {
+            found({own->array, dimension, program_[own->array].shape[dimension], shift});
+          } else if (c && c->offsets) {
             const Expr rows = c->keys                      ? program_[*c->keys].shape[0]
                               : dimension < c->rows.size() ? c->rows[dimension]
                                                            : Expr{};
             if (rows) found({c->values, dimension, rows, shift});
-          } else if (const std::optional<View> array = view(*ast.args[0], context);
+          } else if (const std::optional<View> array = view(base, context);
                      array && dimension < program_[array->array].shape.size() - array->prefix.size()) {
             found({array->array, array->prefix.size() + dimension,
                    extent(*array, static_cast<int>(dimension)), shift});

@@ -307,7 +307,12 @@ Combine Lowering::combine(const CombineAst& ast, const Type& type) {
 
 /// An array whose type is written out; born lengths become sizes.
 ArrayId Lowering::general_array(const std::string& name, const TypeAst& type, const Place& place,
-                                Context& context, Frame& frame) {
+                                Frame& frame) {
+  Target target;
+  target.place = place;
+  target.name = name;
+  const std::string unique = array_name(target, frame);
+  Context context = context_in(frame, name, nullptr);
   std::vector<Expr> shape;
   for (std::size_t i = 0; i < type.shape.size(); ++i) {
     if (type.shape[i]) {
@@ -321,7 +326,7 @@ ArrayId Lowering::general_array(const std::string& name, const TypeAst& type, co
     shape.push_back(pool_.size(symbol, type.place));
     frame.scope.names[born] = Value{shape.back()};
   }
-  return add_array(name, vocabulary_.type(type), std::move(shape), place, frame.sink->level);
+  return add_array(unique, vocabulary_.type(type), std::move(shape), place, frame.sink->level);
 }
 
 Lowering::OpenBlock Lowering::general_block(const BlockAst& ast, Scope& scope, Frame& outer) {
@@ -354,23 +359,17 @@ Lowering::OpenBlock Lowering::general_block(const BlockAst& ast, Scope& scope, F
   return open;
 }
 
-Output Lowering::general_output(const OutAst& out, const Stage& stage, Context& context, Frame& frame,
-                                std::vector<OpenBlock>& blocks) {
+/// `own`: the array, if the block could read it already.
+Output Lowering::general_output(const OutAst& out, const Stage& stage, ArrayId own, Context& context,
+                                Frame& frame, std::vector<OpenBlock>& blocks) {
   Output output;
   output.place = out.place;
   output.force = out.force;
-  const auto named = [&](const std::string& name, const TypeAst& type, const Place& place) {
-    Target target;
-    target.place = place;
-    target.name = name;
-    const std::string unique = array_name(target, frame);
-    Context around = context_in(frame, name, nullptr);
-    return general_array(unique, type, place, around, frame);
-  };
   if (out.keys && !out.keys->type.born.empty())
-    output.keys = named(out.keys->name, out.keys->type, out.keys->place);
-  output.array = named(out.name, out.type, out.place);
-  if (out.offsets) output.offsets = named(out.offsets->name, out.offsets->type, out.offsets->place);
+    output.keys = general_array(out.keys->name, out.keys->type, out.keys->place, frame);
+  output.array = own ? own : general_array(out.name, out.type, out.place, frame);
+  if (out.offsets)
+    output.offsets = general_array(out.offsets->name, out.offsets->type, out.offsets->place, frame);
   const Type type = program_[output.array].type;
   for (const CombineAst& c : out.combines) output.combine.push_back(combine(c, type));
   bool order = out.combines.size() == stage.dims.size();
@@ -380,9 +379,6 @@ Output Lowering::general_output(const OutAst& out, const Stage& stage, Context& 
     error("E0261", out.place,
           "'" + out.name + "' does not say for each dimension, in their order, what becomes of it",
           "write = cat(i) fold(+, k) and so on before the value");
-  const bool recurrent =
-      std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& c) { return is<Seq>(c); });
-  if (recurrent) context.scope->names[out.name] = View{output.array, {}, {}, {}};
   for (const AstPtr& at : out.at) output.at.push_back(index_value(*at, context));
   if (!out.into.empty()) output.into = named_array(out.into, out.into_place, frame.scope);
   output.accumulates = out.onto;
@@ -429,6 +425,20 @@ void Lowering::general(const Statement& s, Frame& frame) {
     scope.names[d.name] = IndexBinding{dim.id};
     stage.dims.push_back(std::move(dim));
   }
+  // What a recurrence has computed so far is known to the block and to all expressions of the stage, but not
+  // to stages before it.
+  std::vector<ArrayId> own(ast.outs.size());
+  const int own_level = next_level_++;
+  for (std::size_t i = 0; i < ast.outs.size(); ++i) {
+    const OutAst& out = ast.outs[i];
+    const bool recurrent = std::any_of(out.combines.begin(), out.combines.end(), [](const CombineAst& c) {
+      return c.word == "seq" || c.word == "last";
+    });
+    if (!recurrent || scope.names.contains(out.name)) continue;
+    own[i] = general_array(out.name, out.type, out.place, frame);
+    levels_[static_cast<std::size_t>(own[i].value)] = own_level;
+    scope.names[out.name] = View{own[i], {}, {}, {}};
+  }
   std::vector<OpenBlock> blocks;
   Expr branch;
   if (ast.body == StageAst::Body::Branch) branch = condition(*ast.condition, context);
@@ -441,8 +451,8 @@ void Lowering::general(const Statement& s, Frame& frame) {
     for (const auto& [name, binding] : blocks[0].frame.scope.names) inner_scope.names[name] = binding;
   for (const auto& [position, ast_condition] : conditions)
     stage.dims[position].condition = condition(*ast_condition, inner);
-  for (const OutAst& out : ast.outs)
-    stage.outputs.push_back(general_output(out, stage, inner, frame, blocks));
+  for (std::size_t i = 0; i < ast.outs.size(); ++i)
+    stage.outputs.push_back(general_output(ast.outs[i], stage, own[i], inner, frame, blocks));
   for (const PrintAst& print : ast.prints) stage.effects.push_back(effect(print, {}, inner));
   if (ast.body == StageAst::Body::Block)
     stage.body = Nested{std::make_shared<const Block>(std::move(blocks[0].block))};
@@ -453,6 +463,7 @@ void Lowering::general(const Statement& s, Frame& frame) {
   emit(std::move(stage), s, *frame.sink);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Output& output = outputs[i];
+    levels_[static_cast<std::size_t>(output.array.value)] = frame.sink->level;
     for (const auto& companion : {output.offsets, output.keys})
       if (companion)
         publish(companion == output.keys ? ast.outs[i].keys->name : ast.outs[i].offsets->name,
