@@ -282,7 +282,7 @@ TEST(Api, ChoiceEffectsHintsTypesAndForce) {
     h[i]: f16 = y[i]
     force(h)
     z[i] = f64(h[i]) + i32(k[i]) % 3
-    any_big = (any(i) (x[i] > 10)) and not (all(i) (x[i] > 0)) or is_nan(sum(i) x[i])
+    any_big = any(i) x[i] > 10 and not all(i) x[i] > 0 or is_nan(sum(i) x[i])
     bits[i] = xor(bit_or(bit_and(k[i], 255), shl(k[i], 2)), bit_not(shr(k[i], 1)))
   })");
 }

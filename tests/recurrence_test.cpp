@@ -105,7 +105,7 @@ const Meaning meanings[] = {
      {1, 2, 6}},
     {"AChoiceWithAFoldInOneBranch",
      R"(def f(b: i64[N]) -> x {
-        x[i] = seq(i) if i == 0 then b[i] else if any(j < i) (x[j] == 4) then x[i-1] + (sum(j < i) x[j]) else b[i]
+        x[i] = seq(i) if i == 0 then b[i] else if any(j < i) x[j] == 4 then x[i-1] + (sum(j < i) x[j]) else b[i]
       })",
      {integers({4}, {1, 4, 3, 5})},
      {1, 4, 9, 23}},

@@ -52,6 +52,38 @@ TEST(Text, GuardedFoldsStayAtTheirPoint) {
   round_trips(p);
 }
 
+TEST(Text, FoldsOfTruthsReachOverComparisons) {
+  EXPECT_EQ(printed("def f(x: f64[N]) -> s { s = all(i < N - 1) x[i] <= x[i + 1] }"),
+            "def f(x: f64[N]) -> s {\n"
+            "  s = all(i < N - 1) x[i] <= x[i + 1]\n"
+            "}\n");
+  EXPECT_EQ(printed("def f(x: f64[N, M]) -> s { s[i] = all(j) any(k) 0 < x[i, j] + x[i, k] < 1 }"),
+            "def f(x: f64[N, M]) -> s {\n"
+            "  s[i] = all(j) any(k) (0.0 < x[i, j] + x[i, k] and x[i, j] + x[i, k] < 1.0)\n"
+            "}\n");
+  EXPECT_EQ(printed("def f(x: bool[N]) -> s { s[i] = scan(or, i) not x[i] }"),
+            "def f(x: bool[N]) -> s {\n"
+            "  s[i] = scan(or, i) not x[i]\n"
+            "}\n");
+}
+
+TEST(Text, FoldsOfTruthsEndBeforeAndAndOr) {
+  const std::string ends = "def f(x: i64[N], b: bool) -> s { s = any(i) x[i] > 3 and b or all(i) x[i] == 0 }";
+  const std::string same_thing =
+      "def f(x: i64[N], b: bool) -> s { s = ((any(i) (x[i] > 3)) and b) or (all(i) (x[i] == 0)) }";
+  round_trips(program_of(ends));
+  EXPECT_TRUE(same(program_of(ends), program_of(same_thing)));
+  EXPECT_EQ(printed("def f(x: bool[N], y: bool[N]) -> s { s = any(i) (x[i] and y[i]) }"),
+            "def f(x: bool[N], y: bool[N]) -> s {\n"
+            "  s = any(i) (x[i] and y[i])\n"
+            "}\n");
+}
+
+TEST(Text, OtherFoldsEndBeforeComparisons) {
+  EXPECT_TRUE(same(program_of("def f(x: i64[N]) -> s { s = sum(i) x[i] > 3 }"),
+                   program_of("def f(x: i64[N]) -> s { s = (sum(i) x[i]) > 3 }")));
+}
+
 TEST(Text, RecurrencesFoldTheirOwnPast) {
   const std::string text =
       "def f(a: f64[N]) -> x { x[i] = seq(i) sum(k <= i) (if k < i then x[k] else a[i]) }";

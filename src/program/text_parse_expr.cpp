@@ -280,7 +280,7 @@ AstPtr Parser::fold(const Token& word) {
     expect(",");
     Ast node{.kind = AstKind::Fold, .name = word.text, .op = op, .generators = generators(")")};
     expect(")");
-    node.args = {binary(level_product)};
+    node.args = {folded(op)};
     return finish(std::move(node), word.place);
   }
   if (at("[")) return over_collection(word, op);
@@ -291,8 +291,13 @@ AstPtr Parser::fold(const Token& word) {
     node.generators = generators(")");
     expect(")");
   }
-  node.args = {binary(level_product)};
+  node.args = {folded(op)};
   return finish(std::move(node), word.place);
+}
+
+/// What a fold or scan with this operator runs over: a product, or a comparison where truths are folded.
+AstPtr Parser::folded(const std::string& op) {
+  return binary(op == "and" || op == "or" ? level_not : level_product);
 }
 
 /// `max` and `min`: a fold if a body follows, the limit of a type, or the function of two numbers.
@@ -314,7 +319,7 @@ AstPtr Parser::extreme(const Token& word) {
   }
   if (starts_body(items.size() == 1)) {
     Ast node{.kind = AstKind::Fold, .name = word.text, .op = word.text, .generators = std::move(items)};
-    node.args = {binary(level_product)};
+    node.args = {folded(word.text)};
     return finish(std::move(node), word.place);
   }
   Ast node{.kind = AstKind::Call, .name = word.text};
@@ -348,7 +353,7 @@ AstPtr Parser::scan(const Token& word) {
     node.words.push_back(expect_name("an index").text);
     expect(")");
   }
-  node.args = {binary(level_product)};
+  node.args = {folded(node.op)};
   return finish(std::move(node), word.place);
 }
 

@@ -66,6 +66,7 @@ class Parser {
   AstPtr record(const Token& start, std::string name);
   AstPtr brackets();
   AstPtr random(const Token& word);
+  AstPtr folded(const std::string& op);
   AstPtr over_collection(const Token& word, std::string op);
   void arrows(Ast& node);
   std::string operator_name();

@@ -10,6 +10,8 @@
 namespace twill::text {
 namespace {
 
+constexpr int level_not = 3, level_product = 6;  // as in the parser
+
 bool is_zero(Expr e) {
   const auto* literal = as<Literal>(e);
   return literal && literal->value == Number::of(Scalar::I64, 0);
@@ -247,6 +249,22 @@ std::string Printer::heads(const Stage& s, const Output& output) {
   return text + scans + folds;
 }
 
+/// How tightly what the heads run over has to bind: the innermost fold or scan says so.
+int Printer::body_level(const Stage& s, const Output& output) const {
+  const Operator* innermost = nullptr;
+  bool folds = false;
+  for (std::size_t i = 0; i < s.dims.size(); ++i) {
+    const auto* scan = std::get_if<Scan>(&output.combine[i]);
+    const auto* fold = std::get_if<Fold>(&output.combine[i]);
+    if (scan && !folds) innermost = &scan->op;
+    if (fold) innermost = &fold->op;
+    folds = folds || fold;
+  }
+  if (!innermost) return 0;
+  const bool logical = innermost->prim == Prim::And || innermost->prim == Prim::Or;
+  return logical && name(*innermost) == info(*innermost->prim).name ? level_not : level_product;
+}
+
 bool Printer::formula(const Stage& s) {
   std::vector<DimId> order;
   const auto note = [&](DimId id) {
@@ -283,11 +301,10 @@ bool Printer::formula(const Stage& s) {
   std::set<DimId> declared;
   for (const Output& output : s.outputs) targets.push_back(target(s, output, declared));
   for (const Output& output : s.outputs) {
-    const std::string head = heads(s, output);
-    const bool product = head.find("seq(") != 0 ? !head.empty() : head.find(") ") + 2 < head.size();
-    std::string value = expr(output.value, product ? 6 : 0, false);
-    if (product && value[0] == '-') value = "(" + value + ")";
-    values.push_back(head + value);
+    const int level = body_level(s, output);
+    std::string value = expr(output.value, level, false);
+    if (level == level_product && value[0] == '-') value = "(" + value + ")";
+    values.push_back(heads(s, output) + value);
   }
   const bool single = s.outputs.size() == 1;
   std::string text =

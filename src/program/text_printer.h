@@ -38,6 +38,7 @@ class Printer {
   void general(const Stage& stage);
   void block(const Block& block);
   std::string heads(const Stage& stage, const Output& output);
+  int body_level(const Stage& stage, const Output& output) const;
   std::string target(const Stage& stage, const Output& output, std::set<DimId>& declared);
   std::string generators(const Stage& stage, std::size_t first, Expr guard);
   std::string declaration(const Stage& stage, const Dim& dim);
