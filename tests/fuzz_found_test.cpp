@@ -20,6 +20,12 @@ struct Found {
 };
 
 const Found found[] = {
+    {"ABoxThatIsEmptyAndOutsideOfTheArray", R"(
+      def f(x: i64[N, M]) -> v { v[i, j] into x = x[i, j-5] where 3 < i < N - 1, 5 < j < M - 1 }
+    )"},
+    {"PartsOfRowsThatAreAppended", R"(
+      def f(x: i64[N, M]) -> v { v = [ x[i, j] | i, j ] }
+    )"},
     {"AFoldWithoutIdentityInLanes", R"(
       op times(i64) = * associative commutative
       def f(x: i64[N]) -> a { a: i64 = fold(times, i < N + 1) (1 + i) }
@@ -106,7 +112,7 @@ TEST_P(FuzzFound, AgreesWithTheInterpreter) {
 INSTANTIATE_TEST_SUITE_P(All, FuzzFound, testing::ValuesIn(found), name_of_found);
 
 TEST(FuzzFoundPlan, AStageDoesNotRunBeforeTheLengthItNeeds) {
-  const auto program = std::make_shared<const Program>(parse_program("found", found[2].text));
+  const auto program = std::make_shared<const Program>(parse_program("found", found[4].text));
   const Machine machine = detect_machine();
   Plan plan = default_plan(*program, machine).plan;
   ASSERT_EQ(plan.blocks[0].clusters.size(), 2U);

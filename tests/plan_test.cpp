@@ -109,6 +109,21 @@ TEST(DefaultPlan, WritesOutSmallFolds) {
       "core y / simd x / unroll k");
 }
 
+TEST(DefaultPlan, RunsThroughNeighboursInBlocks) {
+  EXPECT_EQ(default_loops(
+                "def v(u: f32[H, W]) -> v { v[y, x] into u = u[y-1, x] + u[y+1, x] where 0 < y < H - 1 }"),
+            "core parts y / seq step 16 y / seq step 512 x / seq y / simd x");
+  EXPECT_EQ(
+      default_loops("def v(u: f32[D, H, W]) -> v { v[z, y, x] = sum(k < 3) u[clamp(z + k - 1), y, x] }"),
+      "core parts z / seq step 16 z / seq step 8 y / seq z / seq y / simd x / unroll k");
+  // Planes of colours are few, and their rows are shared by the cores.
+  EXPECT_EQ(default_loops("def v(u: f32[3, H, W]) -> v { v[c, y, x] = u[c, clamp(y-1), x] + u[c, y, x] }"),
+            "core parts y / seq c / seq step 16 y / seq step 512 x / seq y / simd x");
+  // Neighbours in a row are no reason.
+  EXPECT_EQ(default_loops("def v(u: f32[H, W]) -> v { v[y, x] = u[y, x] + u[y, clamp(x+1)] }"),
+            "core y / simd x");
+}
+
 TEST(DefaultPlan, RunsRecurrencesInOrder) {
   EXPECT_EQ(
       default_loops("def s(b: f32[N]) -> x { x[i] = seq(i) 0.5 * (b[i] + (if i > 0 then x[i-1] else 0)) }"),
@@ -149,6 +164,13 @@ TEST(Legality, RefusesWithAReason) {
   EXPECT_EQ(refusal("def s(b: f32[N]) -> x { x[i] = seq(i) 0.5 * (b[i] + (if i > 0 then x[i-1] else 0)) }",
                     [](Cluster& c) { c.loops = {loop(0, {}, By::Core, {Leaf{0}})}; }),
             "not-parallel: 'i' is a seq dimension of 'x' and is only parallel when cut into parts");
+  EXPECT_EQ(refusal("def f(x: f32[N, M]) -> y { y = [ x[i, j] | i, j ] }",
+                    [](Cluster& c) {
+                      c.loops = {loop(1, {Cut::Kind::Parts, 2}, By::Seq,
+                                      {loop(0, {}, By::Seq, {loop(1, {}, By::Seq, {Leaf{0}})})})};
+                      c.merges = {{0, 0, How::TwoPass}};
+                    }),
+            "illegal-order: the points of the stage are visited in order: 'y' is appended to");
   EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.instances.front().stage = "d"; }),
             "unknown-stage: the program has no stage 'd' here, or the plan runs it twice");
   EXPECT_EQ(refusal(matmul,

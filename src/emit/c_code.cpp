@@ -306,13 +306,16 @@ void CCode::of(const Strips& s) {
   std::vector<Shown> windows;
   for (const Window& window : s.windows) {
     const std::string& view = c_.names.of(window.view);
-    windows.push_back({c_.names.type(program_[window.view].type), view, c_.names.fresh(view + "_store"),
-                       c_.names.fresh(view + "_past"), {}});
+    windows.push_back({c_.names.type(program_[window.view].type),
+                       view,
+                       c_.names.fresh(view + "_store"),
+                       c_.names.fresh(view + "_past"),
+                       {}});
     CExpressions print = expressions();
     const std::string count = print.number_of_elements(window.array);
     lines(print.take_lines());
-    line("const bool " + windows.back().past + " = (" + count + ") * (int64_t)sizeof(" +
-         windows.back().type + ") >= " + std::to_string(window.stream_above) + ";");
+    line("const bool " + windows.back().past + " = (" + count + ") * (int64_t)sizeof(" + windows.back().type +
+         ") >= " + std::to_string(window.stream_above) + ";");
   }
   const std::string lo = value(s.lo), hi = value(s.hi);
   open("for (int64_t " + strip + " = " + lo + ", " + end + "; " + strip + " < " + hi + "; " + strip + " = " +

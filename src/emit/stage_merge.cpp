@@ -192,8 +192,7 @@ Code StageNest::bring_over(Role& role) {
     over_whole_ = true;
     for (std::size_t a = 0; a < shape.size(); ++a) {
       for (std::size_t d = 0; d < stage_.dims.size(); ++d) {
-        if (as<IndexRef>(role.output->at[a])->dim == stage_.dims[d].id)
-          ranges_[d] = {t_.number(0), shape[a]};
+        if (as<IndexRef>(role.output->at[a])->dim == stage_.dims[d].id) ranges_[d] = {t_.number(0), shape[a]};
       }
     }
     return {};

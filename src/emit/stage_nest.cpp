@@ -12,7 +12,7 @@ namespace {
 
 /// Elements collected before they are written past the caches: few enough that the processor reads ahead
 /// while it writes.
-constexpr std::int64_t strip_bytes = 2048;
+constexpr std::int64_t strip_bytes = 512;
 
 void append(Code& code, Code more) {
   code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -395,8 +395,8 @@ Code StageNest::around_box(int level, Expr lo, Expr hi) {
     if (other == index) continue;
     const auto dim = std::find_if(stage_.dims.begin(), stage_.dims.end(),
                                   [&](const Dim& candidate) { return candidate.id == other; });
-    const Expr within = t_.pool().apply(
-        Prim::And, {t_.compare(Prim::Le, dim->lo, at), t_.compare(Prim::Lt, at, dim->hi)});
+    const Expr within =
+        t_.pool().apply(Prim::And, {t_.compare(Prim::Le, dim->lo, at), t_.compare(Prim::Lt, at, dim->hi)});
     inside = inside ? t_.pool().apply(Prim::And, {inside, within}) : within;
   }
   Code computed = row(level, lo, hi);

@@ -137,7 +137,7 @@ class StageNest {
   std::vector<Level> levels_;
   int point_level_ = -1;  // the innermost loop that is not unrolled
   std::vector<Role> roles_;
-  std::vector<Range> ranges_;    // by dimension, as cut so far
+  std::vector<Range> ranges_;  // by dimension, as cut so far
   /// The stage writes a box of a new version, and its loops run over the whole array: outside of the box
   /// they bring over the old version.
   bool over_whole_ = false;

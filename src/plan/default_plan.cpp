@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "plan/legality.h"
 #include "plan/lifetimes.h"
+#include "plan/reuse.h"
 #include "program/index_use.h"
 
 #include <algorithm>
@@ -14,22 +15,32 @@ namespace {
 
 /// What a proposal tries to use. The first legal one wins, the most valuable wishes being given up last.
 struct Wishes {
-  bool cores, lanes, reorder, unroll, in_place, stream;
+  bool cores, lanes, reorder, unroll, in_place, stream, blocks;
 
-  static constexpr int count = 6;
+  static constexpr int count = 7;
   /// Wish 0 is the first to be given up.
   static Wishes of(int mask) {
-    return {(mask & 32) != 0, (mask & 16) != 0, (mask & 8) != 0,
-            (mask & 4) != 0,  (mask & 2) != 0,  (mask & 1) != 0};
+    const auto has = [mask](int wish) { return (mask >> wish & 1) != 0; };
+    return {has(6), has(5), has(4), has(3), has(2), has(1), has(0)};
   }
 };
 
-constexpr const char* wish_names[Wishes::count] = {"streaming stores", "an update in place",
-                                                   "unrolling",        "a loop order for contiguous access",
-                                                   "SIMD lanes",       "several cores"};
+constexpr const char* wish_names[Wishes::count] = {"blocks for the caches",
+                                                   "streaming stores",
+                                                   "an update in place",
+                                                   "unrolling",
+                                                   "a loop order for contiguous access",
+                                                   "SIMD lanes",
+                                                   "several cores"};
 
 /// Elements of an accumulating row that stay in the first-level cache.
 constexpr std::int64_t accumulator_tile = 1024;
+
+/// A stage that reads neighbours runs in blocks of so many rows …
+constexpr std::int64_t block_rows = 16;
+/// … and so many elements of them, or so many rows of a plane, if its rows are planes: what a row reads is
+/// still in the first-level cache when the next row reads it again.
+constexpr std::int64_t block_elements = 512, block_lines = 8;
 
 /// Beyond this many copies of a body, code gets longer but not faster.
 constexpr std::int64_t most_copies = 64;
@@ -63,12 +74,13 @@ class Proposer {
     cluster.instances.push_back({stage_.name, 0});
     cluster.grain = grain();
     std::vector<ChainLevel> levels = order(wishes);
+    const std::optional<int> blocked = wishes.blocks ? cut_blocks(levels) : std::nullopt;
     if (wishes.lanes && vector_dim_ >= 0) {
       for (ChainLevel& level : levels) {
         if (level.dim == vector_dim_ && level.cut == Cut{}) level.by = By::Simd;
       }
     }
-    if (wishes.cores) give_to_cores(levels, cluster);
+    if (wishes.cores) give_to_cores(levels, blocked, cluster);
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
       Store store{0, static_cast<int>(o), Keep::Full, -1};
       if (wishes.in_place && stage_.outputs[o].into) store.keep = Keep::Alias;
@@ -180,7 +192,43 @@ class Proposer {
                        [&](const Output& o) { return is<Fold>(o.combine[d]); });
   }
 
-  void give_to_cores(std::vector<ChainLevel>& levels, Cluster& cluster) const {
+  /// Cuts the outermost dimension along which the stage reads neighbours, and the one inside of it, so that
+  /// the loops run through small blocks. Returns that dimension.
+  std::optional<int> cut_blocks(std::vector<ChainLevel>& levels) const {
+    std::size_t points = 0;  // loops that are not unrolled
+    for (const ChainLevel& level : levels) {
+      if (level.by == By::Unroll) continue;
+      if (!all_are_cat(level.dim) || level.cut != Cut{}) return std::nullopt;
+      ++points;
+    }
+    const auto unrolled = [&](DimId dim) {
+      return std::any_of(levels.begin() + static_cast<std::ptrdiff_t>(points), levels.end(),
+                         [&](const ChainLevel& level) { return stage_.dims[level.dim].id == dim; });
+    };
+    for (std::size_t l = 0; l + 1 < points; ++l) {
+      const int rows = levels[l].dim, inner = levels[l + 1].dim;
+      if (!reads_neighbours(stage_, rows, unrolled)) continue;
+      if (bounds_depend(stage_, inner, rows)) return std::nullopt;
+      const std::int64_t width = inner == vector_dim_ ? block_elements : block_lines;
+      levels.insert(
+          levels.begin() + static_cast<std::ptrdiff_t>(l),
+          {{rows, {Cut::Kind::Step, block_rows}, By::Seq}, {inner, {Cut::Kind::Step, width}, By::Seq}});
+      return rows;
+    }
+    return std::nullopt;
+  }
+
+  bool is_short(int d) const {
+    const auto extent = literal_extent(stage_.dims[d]);
+    return extent && *extent < 4 * machine_.count(CoreKind::Core);
+  }
+
+  void give_to_cores(std::vector<ChainLevel>& levels, std::optional<int> blocked, Cluster& cluster) const {
+    // Blocks are too few to share: every worker has its own range of rows.
+    if (blocked && (levels.front().dim == *blocked || is_short(levels.front().dim))) {
+      levels.insert(levels.begin(), {*blocked, {Cut::Kind::Parts, 0}, By::Core});
+      return;
+    }
     // The outermost independent loop, after those that run in order; its neighbour too if it is short.
     for (std::size_t l = 0; l < levels.size(); ++l) {
       ChainLevel& level = levels[l];
@@ -192,9 +240,7 @@ class Proposer {
         return;
       }
       level.by = By::Core;
-      const auto extent = literal_extent(stage_.dims[level.dim]);
-      const bool is_short = extent && *extent < 4 * machine_.count(CoreKind::Core);
-      if (is_short && level.cut == Cut{} && l + 2 < levels.size()) {
+      if (is_short(level.dim) && level.cut == Cut{} && l + 2 < levels.size()) {
         ChainLevel& next = levels[l + 1];
         if (all_are_cat(next.dim) && next.cut == Cut{} && next.by == By::Seq &&
             !bounds_depend(stage_, next.dim, level.dim))

@@ -186,12 +186,12 @@ class Judge {
     return how;
   }
 
-  /// All loops in the order of the dimensions, none of them tiled.
+  /// All loops in the order of the dimensions, none of them tiled; parts are those of the outermost one.
   void in_order(const std::string& why) const {
     int previous = -1;
     for (const ChainLevel& level : levels_) {
-      if (level.cut.kind == Cut::Kind::Parts) continue;
-      if (level.cut.count != 1 || level.dim < previous)
+      const bool tiled = level.cut.kind == Cut::Kind::Step && level.cut.count != 1;
+      if (tiled || level.dim < previous)
         refuse("illegal-order", "the points of the stage are visited in order: " + why);
       previous = level.dim;
     }
@@ -280,8 +280,11 @@ class Judge {
     bool cat_inside = false;
     std::vector<const Operator*> operators;
     for (std::size_t l = 0; l < levels_.size(); ++l) {
-      if (levels_[l].cut.kind == Cut::Kind::Parts) continue;
       const Fold* fold = std::get_if<Fold>(&output.combine[levels_[l].dim]);
+      if (levels_[l].cut.kind == Cut::Kind::Parts) {
+        if (fold) order.push_back(levels_[l].dim);
+        continue;
+      }
       if (fold) {
         if (first < 0) first = static_cast<int>(l);
         order.push_back(levels_[l].dim);
