@@ -63,6 +63,18 @@ const Found found[] = {
     {"AnEmptyFoldIntoAnArrayLeavesTheElement", R"(
       def f(a: i64[M]) -> s { s[i < M]: i64 into a = seq(i) max(k < i) 0 }
     )"},
+    {"AnArrayOfABlockThatOnlyTheStageAroundItReads", R"(
+      def f(x: i64[N, 5]) -> s {
+        stage s(i < N, j < 5) {
+          block {
+            h[k < 5] = x[i, k] + 1
+            f[k < 5] = x[i, k] + 2
+            g[k < 5] = f[k] * f[k]
+          }
+          out s: i64[N, 5] at [i, j] = cat(i) cat(j) h[j] + g[4 - j]
+        }
+      }
+    )"},
     {"EffectsInTheBlockOfAnAppend", R"(
       def f(u: i64[K]) -> c {
         stage b(i < K) {

@@ -125,6 +125,35 @@ const Meaning meanings[] = {
       })",
      {integers({4}, {0, 0, 7, 1}), integers({4}, {1, 2, 3, 4})},
      {1, 3, 5, 6}},
+    {"ALoopThatCarriesAStateAndKeepsItsSteps",
+     R"(def f(b: i64[N], z: i64[T, N], n: i64) -> r {
+        stage loop(t < T) {
+          block {
+            carry now: i64[N] from b next later
+            later[i] = 2 * now[i]
+            row[i] = now[i] + 1
+            more[i] = now[i] + 2
+            past = sum(s < t) h[s, pad(0)] * g[s]
+          }
+          out u: i64[N] = last(t) later
+          out h: i64[T, N] at [t] into z = seq(t) row where t < n
+          out g: i64[T] at [t] = seq(t) past + more[pad(0)]
+          print("at", t, more[pad(0)]) where t % 2 == 0
+        }
+        r[t] = 100 * g[t] + h[t, pad(0)] + (sum(i) u[i])
+      })",
+     {integers({2}, {1, 2}), integers({3, 2}, {9, 9, 8, 8, 7, 7}), integers({}, {2})},
+     {326, 1027, 4231}},
+    {"ACollectionOfWhatTheRecurrenceReaches", R"(def f(b: i64[N]) -> r {
+        stage x(i < N) {
+          block { most = max(j < i) x[j] }
+          out x: i64[N] at [i] into b = seq(i) b[i] + (if i > 0 then x[i-1] else 0)
+          out c: i64[born L] = append(i) 100 * most + i where most > 2
+        }
+        r[k] = c[k] + x[clamp(k)]
+      })",
+     {integers({4}, {1, 2, 3, 4})},
+     {303, 606}},
     {"TheGeneralStage",
      R"(def f(b: i64[N, 2]) -> x {
         stage x(i < N) {
@@ -266,11 +295,11 @@ TEST(RecurrencePlan, RunsInOrderAndParallelInside) {
   EXPECT_EQ(default_loops(solve), "x: seq i; x_sum: core parts j simd j; x_at:");
 }
 
-TEST(RecurrencePlan, IndependentIndicesAreParallel) {
+TEST(RecurrencePlan, IndependentIndicesAreParallelInsideOrOutside) {
   EXPECT_EQ(default_loops("def f(b: i64[N, M]) -> x { x[i, m] = seq(i) b[i, m] + 2 * sum(j < i) x[j, m] }"),
             "x: seq i core m; x_sum: simd j; x_at:");
   EXPECT_EQ(default_loops("def f(b: i64[M, N]) -> x { x[m, i] = seq(i) b[m, i] + 2 * sum(j < i) x[m, j] }"),
-            "x: seq i core m; x_sum: simd j; x_at:");
+            "x: core m seq i; x_sum: simd j; x_at:");
 }
 
 TEST(RecurrencePlan, TheOrderIsKept) {

@@ -1,6 +1,7 @@
 // build_nest: from a schedule to loops, buffers and statements. This file handles lists of passes, memory and
 // carried state; stage_nest.* handles one stage.
 #include "emit/stage_nest.h"
+#include "plan/lifetimes.h"
 
 #include <algorithm>
 
@@ -127,7 +128,7 @@ class Builder {
     return code;
   }
 
-  /// Results of a block with memory of their own are freed when the stage has used them.
+  /// What a block leaves to its stage in memory of its own is freed when the stage has used it.
   Code release(const Stage& stage, int branch) {
     const Block* inner = nullptr;
     if (const Nested* nested = std::get_if<Nested>(&stage.body)) inner = nested->block.get();
@@ -139,8 +140,9 @@ class Builder {
         for (ArrayId array : defined_arrays(output)) own.insert(array);
       }
     }
+    for (const Carry& carry : inner->carries) own.erase(carry.next);  // it is handed on
     Code code;
-    for (ArrayId result : inner->results) {
+    for (ArrayId result : stages_of(stage, *inner).results) {
       if (own.erase(result) > 0 && t_.program()[result].rank() > 0 && needs_memory(result))
         code.push_back({Free{result}});
     }
@@ -185,23 +187,24 @@ class Builder {
       }
     }
     for (const Output& output : stage.outputs) {
-      if (!std::get<Seq>(output.combine.front()).last) append(code, make_room(output.array));
+      if (std::get<Seq>(output.combine.front()).last) continue;
+      append(code, make_room(output.array));
+      if (output.into) code.push_back({Copy{output.array, *output.into}});
     }
 
     Code body = block(schedule.blocks.front());
     for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
-      const Output& output = stage.outputs[o];
-      if (std::get<Seq>(output.combine.front()).last) continue;
-      const ArrayId result = inner.results[o];
-      append(
-          body, over_elements(t_, "e", t_.program()[result].shape, [&](std::vector<Expr> indices) {
-            std::vector<Expr> at = output.at;
-            at.insert(at.end(), indices.begin(), indices.end());
-            Code put;
-            put.push_back(t_.put(output.array, at, output.value ? output.value : t_.read(result, indices)));
-            return put;
-          }));
+      if (!std::get<Seq>(stage.outputs[o].combine.front()).last)
+        append(body, guarded(stage.outputs[o].guard, kept(stage.outputs[o], inner.results[o])));
     }
+    for (const Effect& effect : stage.effects) {
+      Effect here = effect;
+      here.guard = {};
+      Code perform;
+      perform.push_back({Perform{std::move(here)}});
+      append(body, guarded(effect.guard, std::move(perform)));
+    }
+    append(body, release(stage, 0));
     append(body, step(inner, swapped, copied, assigned));
 
     if (!dim.condition) {
@@ -224,6 +227,25 @@ class Builder {
     append(code, finish(stage, inner));
     for (const Carry& carry : swapped) code.push_back({Free{carry.next}});
     code.push_back({Stop{}});
+    return code;
+  }
+
+  /// What a step yields for an output that keeps all steps: a value, or the block's result.
+  Code kept(const Output& output, ArrayId result) {
+    const std::vector<Expr> shape = output.value ? std::vector<Expr>{} : t_.program()[result].shape;
+    return over_elements(t_, "e", shape, [&](std::vector<Expr> indices) {
+      std::vector<Expr> at = output.at;
+      at.insert(at.end(), indices.begin(), indices.end());
+      Code put;
+      put.push_back(t_.put(output.array, at, output.value ? output.value : t_.read(result, indices)));
+      return put;
+    });
+  }
+
+  static Code guarded(Expr condition, Code body) {
+    if (!condition) return body;
+    Code code;
+    code.push_back({If{condition, std::move(body), {}}});
     return code;
   }
 

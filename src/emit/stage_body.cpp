@@ -174,7 +174,7 @@ Code StageNest::outputs(const Block* block) {
       value = t_.read(result);
     }
     // Whatever the guard says, the element has a point.
-    if (!first_pass_ && role.touched) code.push_back(t_.put(role.touched, {}, t_.pool().boolean(true)));
+    if (role.touched) code.push_back(t_.put(role.touched, {}, t_.pool().boolean(true)));
     add_guarded(code, at_point(output.guard), consume(role, value));
   }
   return code;

@@ -48,6 +48,7 @@ void StageNest::find_roles() {
     role.schedule = schedule_.outputs[i];
     role.position = static_cast<int>(i);
     role.target = output.array;
+    role.read_back = reads(stage_, output.array);
     for (std::size_t d = 0; d < output.combine.size(); ++d) {
       const Combine& combine = output.combine[d];
       if (is<Append>(combine)) role.shape = Shape::Append;
@@ -100,7 +101,7 @@ void StageNest::find_folds(Role& role) {
 }
 
 bool StageNest::active(const Role& role) const {
-  if (!first_pass_) return true;
+  if (!first_pass_ || role.read_back) return true;
   return role.shape == Shape::Append || role.schedule.merge == How::TwoPass;
 }
 

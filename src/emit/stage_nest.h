@@ -54,6 +54,7 @@ class StageNest {
     Shape shape = Shape::Dense;
     std::vector<FoldGroup> folds;  // outer ones first
     ArrayId touched;               // a fold into an array: does the element have a point, and is it replaced?
+    bool read_back = false;        // later points read what earlier ones wrote
     // scan
     int scan_dim = -1;
     int scan_level = -1;

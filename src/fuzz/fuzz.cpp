@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <list>
+#include <set>
 #include <thread>
 
 namespace twill {
@@ -29,6 +30,18 @@ void count_features(const Program& program, std::map<std::string, int>& counts) 
     if (std::holds_alternative<Branch>(stage.body)) ++counts["branch"];
     if (const auto* nested = std::get_if<Nested>(&stage.body))
       ++counts[nested->block->carries.empty() ? "block" : "loop with states"];
+    std::set<ArrayId> own;
+    for (const Output& output : stage.outputs) own.insert(output.array);
+    for_each_stage({&stage, 1}, [&](const Stage& inner) {
+      bool reads = false;
+      for_each_expr(inner, [&](Expr root) {
+        visit(root, [&](Expr node) {
+          const auto* read = as<Read>(node);
+          reads = reads || (read && own.contains(read->array));
+        });
+      });
+      if (reads) ++counts[&inner == &stage ? "own past" : "own past in a block"];
+    });
     for (const Dim& dim : stage.dims) {
       if (dim.condition) ++counts["while"];
       if (reads_data(dim.lo) || (dim.hi && reads_data(dim.hi))) ++counts["extent from data"];

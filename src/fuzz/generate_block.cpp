@@ -222,6 +222,18 @@ Stage Generator::loop_stage(const Surroundings& outer, int depth, std::vector<St
       if (is_fixed(id, symbols) && program_[id].rank() <= 1) kept.push_back(id);
     if (!kept.empty()) add_output(rng_.pick(kept), false);
   }
+  if (!while_loop && rng_.chance(20)) {
+    // A value of every step, from what the block computed.
+    Output output;
+    const Type type = any_type();
+    output.combine.push_back(Seq{});
+    output.at.push_back(pool_.index(step.dim.id));
+    output.array = array(fresh("u"), type, {step.extent});
+    output.value = value(type, around);
+    block.results.push_back(ArrayId{});
+    stage.outputs.push_back(std::move(output));
+  }
+  if (!while_loop && rng_.chance(8)) stage.effects.push_back(effect(around));
   stage.body = Nested{std::make_shared<const Block>(std::move(block))};
   visible_.resize(outside);
   extents_.resize(extents);

@@ -204,7 +204,8 @@ Expr Generator::read_past(const OwnPast& past, const Surroundings& around) {
                                    : pool_.apply(Prim::Sub, {s, pool_.integer(back)}));
       continue;
     }
-    const Expr inside = rng_.chance(60) ? Expr{} : fitting(held_.at(past.array).shape[k], around);
+    const Expr inside =
+        past.aligned || rng_.chance(60) ? Expr{} : fitting(held_.at(past.array).shape[k], around);
     subscripts.push_back(inside ? inside : pool_.index(past.at[k]));
   }
   const Type& type = program_[past.array].type;

@@ -1,4 +1,4 @@
-// Random stages that are formulas: dimensions, outputs of all kinds, recurrences, effects.
+// Random stages that are formulas: dimensions, outputs of all kinds, effects.
 #include "fuzz/generator.h"
 
 #include <algorithm>
@@ -358,60 +358,6 @@ void Generator::expect(ArrayId array, const Facts& start) {
   bounds_.set(array, std::move(facts));
 }
 
-Stage Generator::sequential_stage(Surroundings around) {
-  Stage stage;
-  std::vector<NewDim> dims = {rectangular_dim(fresh("i"), any_extent(), 0)};
-  use(dims[0], around);
-  const DimId s = dims[0].dim.id;
-  const int second = rng_.weighted({45, 20, 20, 15});  // none, cat, fold, another sequential one
-  std::optional<DimId> earlier;
-  if (second == 2 && rng_.chance(50)) {
-    const DimId id = program_.add_dim(fresh("k"));
-    dims.push_back(
-        {{id, program_.dim_names.back(), pool_.integer(0), pool_.index(s), {}, {}}, dims[0].cap, {}, false});
-    earlier = id;
-  } else if (second > 0) {
-    dims.push_back(second == 2 ? new_dim(fresh("i"), around) : rectangular_dim(fresh("i"), any_extent(), 0));
-  }
-  if (dims.size() > 1) use(dims[1], around);
-  for (const NewDim& dim : dims) stage.dims.push_back(dim.dim);
-  const int outputs = 1 + rng_.below(2);
-  std::vector<Output> made;
-  for (int k = 0; k < outputs; ++k) {
-    Type type = any_type();
-    while (!may_carry(type)) type = any_type();
-    Output output;
-    output.combine.push_back(Seq{});
-    if (second == 1) output.combine.push_back(Cat{});
-    if (second == 2) output.combine.push_back(Fold{some_operator(type, true)});
-    if (second == 3) output.combine.push_back(Seq{});
-    std::vector<ArrayId> old;
-    std::vector<Extent> shape = {dims[0].cap};
-    if (second == 1 || second == 3) shape.push_back(dims[1].cap);
-    for (const ArrayId id : visible_) {
-      if (!(program_[id].type == type) || held_.at(id).shape.size() != shape.size()) continue;
-      bool equal = true;
-      for (std::size_t d = 0; d < shape.size(); ++d)
-        equal = equal && held_.at(id).shape[d].expr == shape[d].expr;
-      if (equal) old.push_back(id);
-    }
-    if (!old.empty() && rng_.chance(50)) output.into = rng_.pick(old);
-    output.array = array(fresh("s"), type, shape);
-    OwnPast past{output.array, {s}, s, earlier};
-    if (shape.size() > 1) past.at.push_back(dims[1].dim.id);
-    for (const DimId id : past.at) output.at.push_back(pool_.index(id));
-    expect(output.array, output.into ? bounds_[*output.into] : Facts{});
-    around.past.push_back(std::move(past));
-    made.push_back(std::move(output));
-  }
-  for (Output& output : made) {
-    output.value = bounded(value(program_[output.array].type, around));
-    if (output.into && second != 2 && rng_.chance(40)) output.guard = condition(around, 4);
-    stage.outputs.push_back(std::move(output));
-  }
-  return stage;
-}
-
 void Generator::finish(Stage stage, std::vector<Stage>& into) {
   stage.name =
       stage.outputs.empty() || rng_.chance(20) ? fresh("stage") : program_[stage.outputs[0].array].name;
@@ -440,7 +386,7 @@ void Generator::stages(int count, Surroundings around, int depth, std::vector<St
   for (int k = 0; k < count; ++k) {
     const int kind = rng_.weighted({65, 15, depth > 0 ? 10 : 0, depth > 0 ? 10 : 0});
     Stage stage = kind == 0   ? plain_stage(around)
-                  : kind == 1 ? sequential_stage(around)
+                  : kind == 1 ? sequential_stage(around, depth)
                   : kind == 2 ? block_stage(around, depth - 1)
                               : loop_stage(around, depth - 1, into);
     finish(std::move(stage), into);

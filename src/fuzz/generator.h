@@ -33,6 +33,7 @@ struct OwnPast {
   std::vector<DimId> at;         // the write map
   DimId sequential;              // the dimension whose earlier points are there
   std::optional<DimId> earlier;  // an index that is always before it
+  bool aligned = false;          // the other dimensions are read at the point's own index only
 };
 
 /// What an expression may use besides the arrays that are visible.
@@ -121,7 +122,6 @@ class Generator {
   // ---- generate_stage.cpp
   void stages(int count, Surroundings around, int depth, std::vector<Stage>& into);
   Stage plain_stage(Surroundings around);
-  Stage sequential_stage(Surroundings around);
   std::vector<NewDim> new_dims(int count, Surroundings& around);
   NewDim new_dim(const std::string& name, const Surroundings& around);
   NewDim rectangular_dim(const std::string& name, const Extent& e, std::int64_t low);
@@ -141,6 +141,10 @@ class Generator {
   bool may_carry(const Type& type) const;
   void expect(ArrayId array, const Facts& start);
   void finish(Stage stage, std::vector<Stage>& into);
+
+  // ---- generate_sequence.cpp
+  Stage sequential_stage(Surroundings around, int depth);
+  void fold_past(const NewDim& sequential, const Surroundings& around, std::vector<Stage>& into);
 
   // ---- generate_block.cpp
   Stage block_stage(Surroundings around, int depth);

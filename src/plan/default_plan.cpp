@@ -106,7 +106,12 @@ class Proposer {
   /// The dimension whose neighbours are neighbours in memory, for most of what is read and written.
   int find_vector_dim() const {
     int best = -1, best_score = 0;
+    // Outside of a dimension that runs in order is the better place for an independent one.
+    int first = 0;
     for (int d = 0; d < static_cast<int>(stage_.dims.size()); ++d) {
+      if (any_is_seq(d)) first = d;
+    }
+    for (int d = first; d < static_cast<int>(stage_.dims.size()); ++d) {
       const bool vectorisable =
           std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
                       [&](const Output& o) { return is<Cat>(o.combine[d]) || is<Fold>(o.combine[d]); });
@@ -325,7 +330,7 @@ class Planner {
           std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
       const std::vector<const Block*> blocks = blocks_of(*order[s]);
       for (std::size_t b = 0; b < blocks.size(); ++b)
-        block(order[s]->name, static_cast<int>(b), stages_of(*blocks[b]), parallel);
+        block(order[s]->name, static_cast<int>(b), stages_of(*order[s], *blocks[b]), parallel);
     }
     planned_.plan.blocks[position] = std::move(plan);
   }

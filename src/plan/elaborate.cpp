@@ -167,7 +167,7 @@ class Elaboration {
         std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
     const std::vector<const Block*> blocks = blocks_of(stage);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-      scheduled.blocks.push_back(block(stage.name, static_cast<int>(b), stages_of(*blocks[b]), parallel));
+      scheduled.blocks.push_back(block(stage.name, static_cast<int>(b), stages_of(stage, *blocks[b]), parallel));
     }
 
     if (!levels.empty()) ++schedule_.passes;

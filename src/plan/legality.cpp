@@ -492,6 +492,11 @@ class Judge {
           refuse("illegal-alias", "'" + old + "' is read at other elements than the one that is written");
       });
     });
+    const bool twice = std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [](const Output& o) {
+      return std::any_of(o.combine.begin(), o.combine.end(), [](const Combine& c) { return is<Append>(c); });
+    });
+    if (twice && reads(stage_, output.array))
+      refuse("illegal-alias", name + " is read by its own stage, which runs twice: first it counts");
     for (const Output& other : stage_.outputs) {
       if (&other != &output && other.into == output.into)
         refuse("illegal-alias", "two outputs are versions of '" + old + "'");

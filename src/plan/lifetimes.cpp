@@ -4,7 +4,15 @@ namespace twill {
 
 StageList stages_of(const Program& program) { return {program.stages, {}, program.results}; }
 
-StageList stages_of(const Block& block) { return {block.stages, block.carries, block.results}; }
+StageList stages_of(const Stage& around, const Block& block) {
+  StageList list{block.stages, block.carries, block.results};
+  for_each_expr(around, [&](Expr root) {
+    visit(root, [&](Expr node) {
+      if (const Read* read = as<Read>(node)) list.results.push_back(read->array);
+    });
+  });
+  return list;
+}
 
 std::vector<const Block*> blocks_of(const Stage& stage) {
   if (const Nested* nested = std::get_if<Nested>(&stage.body)) return {nested->block.get()};

@@ -17,7 +17,8 @@ struct StageList {
 };
 
 StageList stages_of(const Program& program);
-StageList stages_of(const Block& block);
+/// The stages of a block; what the expressions of the stage around it read is needed when they are done.
+StageList stages_of(const Stage& around, const Block& block);
 
 /// The blocks of a stage: none, one, or two for a branch.
 std::vector<const Block*> blocks_of(const Stage& stage);

@@ -35,14 +35,7 @@ DenseCollector::DenseCollector(Environment& environment, Formulas& formulas, con
   starts_complete_ = output.into || has_identity || (scatters && !meeting_);
   accumulates_ = output.into && meeting_ && (output.accumulates || scatters);
   overwrites_ = output.into && meeting_ && !accumulates_;
-  for_each_stage({&stage, 1}, [&](const Stage& inner) {
-    for_each_expr(inner, [&](Expr root) {
-      visit(root, [&](Expr node) {
-        const auto* read = as<Read>(node);
-        reads_itself_ = reads_itself_ || (read && read->array == output.array);
-      });
-    });
-  });
+  reads_itself_ = reads(stage, output.array);
 }
 
 void DenseCollector::find_levels() {

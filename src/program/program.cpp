@@ -128,6 +128,19 @@ std::vector<ArrayId> reads_of(const Program& program, const Stage& stage) {
   return std::move(mentions).outside();
 }
 
+bool reads(const Stage& stage, ArrayId array) {
+  bool found = false;
+  for_each_stage({&stage, 1}, [&](const Stage& inner) {
+    for_each_expr(inner, [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const auto* read = as<Read>(node);
+        found = found || (read && read->array == array);
+      });
+    });
+  });
+  return found;
+}
+
 void for_each_stage(std::span<const Stage> stages, const std::function<void(const Stage&)>& action) {
   for (const Stage& stage : stages) {
     action(stage);

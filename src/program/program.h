@@ -252,6 +252,9 @@ void for_each_expr(const Stage& stage, const std::function<void(Expr)>& action);
 /// of first mention. Its own outputs (a Seq stage reading its past) are not listed.
 std::vector<ArrayId> reads_of(const Program& program, const Stage& stage);
 
+/// Does an expression of the stage, or of a stage in its blocks, read the array? Its own outputs count.
+bool reads(const Stage& stage, ArrayId array);
+
 /// Every stage including nested ones, outermost first.
 void for_each_stage(std::span<const Stage> stages, const std::function<void(const Stage&)>& action);
 
