@@ -75,6 +75,12 @@ const Found found[] = {
         }
       }
     )"},
+    {"AnExtentBelowZeroIsZero", R"(
+      def f(x: i64[N], a: i64[N - 1]) -> (s, y) {
+        s = sum(i) x[i]
+        y[i < 3] = a[pad(i, 1)]
+      }
+    )"},
     {"EffectsInTheBlockOfAnAppend", R"(
       def f(u: i64[K]) -> c {
         stage b(i < K) {

@@ -366,6 +366,26 @@ std::string CExpressions::element(ArrayId array, std::span<const Expr> at) {
   return name + "[" + linear(array, subscripts) + "]";
 }
 
+namespace {
+
+/// Sizes of inputs are lengths, and sums of lengths are; N - 1 and a scalar of the user may be below zero.
+bool is_length(Expr extent) {
+  if (const Literal* literal = as<Literal>(extent)) return literal->value.i >= 0;
+  if (as<SizeRef>(extent)) return true;
+  const Apply* apply = as<Apply>(extent);
+  return apply && (apply->prim == Prim::Add || apply->prim == Prim::Mul) && is_length(extent->args[0]) &&
+         is_length(extent->args[1]);
+}
+
+}  // namespace
+
+/// The condition that a subscript is inside: one comparison where the extent is not below zero.
+std::string CExpressions::within(const std::string& subscript, Expr extent) {
+  if (is_length(extent) || positive_.contains(extent.get()))
+    return "(uint64_t)" + subscript + " < (uint64_t)" + text(extent, 14);
+  return "0 <= " + subscript + " && " + subscript + " < " + text(extent, 11);
+}
+
 std::string CExpressions::checked_element(ArrayId array, std::span<const Expr> at, std::string& fine) {
   const Array& a = program_[array];
   std::vector<std::string> subscripts, conditions;
@@ -373,7 +393,7 @@ std::string CExpressions::checked_element(ArrayId array, std::span<const Expr> a
     std::string subscript = text(at[s], 12);
     if (is_data(at[s])) {
       if (!as<IndexRef>(at[s])) subscript = name_for(text(at[s]), "int64_t", "at");
-      conditions.push_back("(uint64_t)" + subscript + " < (uint64_t)" + text(a.shape[s], 14));
+      conditions.push_back(within(subscript, a.shape[s]));
     }
     subscripts.push_back(std::move(subscript));
   }
@@ -412,11 +432,11 @@ CText CExpressions::print_read(Expr e) {
           break;
         }
         subscripts.push_back(as<IndexRef>(at) ? text(at) : name_for(text(at), "int64_t", "at"));
-        inside.push_back("(uint64_t)" + subscripts.back() + " < (uint64_t)" + text(extent, 14));
+        inside.push_back(within(subscripts.back(), extent));
         break;
       case Boundary::Constant:
         subscripts.push_back(as<IndexRef>(at) ? text(at) : name_for(text(at), "int64_t", "at"));
-        exists.push_back("(uint64_t)" + subscripts.back() + " < (uint64_t)" + text(extent, 14));
+        exists.push_back(within(subscripts.back(), extent));
         break;
       default:
         subscripts.push_back(boundary(read.rules[s], at, extent));

@@ -67,6 +67,7 @@ class CExpressions {
   CText print_lazy(Expr condition, Expr then, Expr otherwise, const Type& type);
   CText apply(Prim prim, const Type& type, std::vector<CText> operands);
   CText infix(const char* op, int binds, const CText& a, const CText& b, const Type& type);
+  std::string within(const std::string& subscript, Expr extent);
   std::string boundary(Boundary rule, Expr subscript, Expr extent);
   std::string linear(ArrayId array, std::span<const std::string> subscripts);
   std::string name_for(const std::string& text, const std::string& type, const char* wish);
