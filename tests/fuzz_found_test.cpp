@@ -81,6 +81,12 @@ const Found found[] = {
         y[i < 3] = a[pad(i, 1)]
       }
     )"},
+    {"AResultThatTakesOverACollection", R"(
+      def f(x: i64[N]) -> s {
+        c = [ v | v in x, v > 2 ]
+        s[i] into c = seq(i) c[i] + 1
+      }
+    )"},
     {"EffectsInTheBlockOfAnAppend", R"(
       def f(u: i64[K]) -> c {
         stage b(i < K) {

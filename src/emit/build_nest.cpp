@@ -82,6 +82,7 @@ class Builder {
         for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
           if (stage.outputs[o].keep != Keep::Alias) continue;
           const Output& output = stage.stage->outputs[o];
+          taken_over_.insert(output.array);
           if (is_result(output.array))
             nest_.memory_of[root(*output.into)] = output.array;
           else
@@ -93,8 +94,9 @@ class Builder {
   }
 
   bool needs_memory(ArrayId array) const {
-    if (nest_.memory_of.contains(array) || standing_.contains(array)) return false;
-    return !is_result(array) || nest_.born.contains(array);
+    if (taken_over_.contains(array) || standing_.contains(array)) return false;
+    const ArrayId memory = root(array);
+    return !is_result(memory) || nest_.born.contains(memory);
   }
 
   Code block(const BlockSchedule& schedule) {
@@ -123,7 +125,7 @@ class Builder {
     around.block = [this, &schedule](int branch) { return block(schedule.blocks[branch]); };
     around.release = [this, &stage](int branch) { return release(stage, branch); };
     around.needs_memory = [this](ArrayId array) { return needs_memory(array); };
-    around.outlives = [this](ArrayId array) { return is_result(array); };
+    around.outlives = [this](ArrayId array) { return is_result(root(array)); };
     append(code, StageNest(t_, schedule, pass.loops, pass.grain, std::move(around)).lower());
     return code;
   }
@@ -255,7 +257,7 @@ class Builder {
     if (t_.program()[array].rank() == 0)
       code.push_back({Local{array, {}}});
     else
-      code.push_back({Allocate{array, is_result(array)}});
+      code.push_back({Allocate{array, is_result(root(array))}});
     return code;
   }
 
@@ -334,6 +336,7 @@ class Builder {
       } else {
         taken.insert(carry->inside);
         nest_.memory_of[output.array] = carry->inside;
+        taken_over_.insert(output.array);
         carried_.erase(carry->inside);  // the output has it now
       }
     }
@@ -347,8 +350,9 @@ class Builder {
   Nest& nest_;
   Tables t_;
   const Schedule& schedule_;
-  std::set<ArrayId> standing_;  // arrays whose memory was made outside of the block that computes them
-  std::set<ArrayId> carried_;   // states of loops: they live as long as their loop
+  std::set<ArrayId> taken_over_;  // arrays that live in memory that an earlier one had
+  std::set<ArrayId> standing_;    // arrays whose memory was made outside of the block that computes them
+  std::set<ArrayId> carried_;     // states of loops: they live as long as their loop
   std::set<ArrayId> freed_;
 };
 

@@ -371,7 +371,7 @@ void CCode::of(const Allocate& s) {
   const std::string call =
       s.keep ? c_.prelude.need("twill_keep") + "(" : std::string("twill_allocate(frame, ");
   line(type + " *" + name + " = " + call + "sizeof(" + type + "), " + count + ");");
-  if (s.keep) line("*" + born_.at(s.array).first + " = " + name + ";");
+  if (s.keep) line("*" + born_.at(c_.names.memory(s.array)).first + " = " + name + ";");
   line("if (!" + name + ") " + leave(std::to_string(error_code("there is not enough memory"))));
 }
 
