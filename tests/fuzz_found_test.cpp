@@ -20,6 +20,9 @@ struct Found {
 };
 
 const Found found[] = {
+    {"AFunctionOfAConstantUnderStrict", R"(
+      strict def f(x: f32[N]) -> v { v[i] = x[i] + cosh(1.0f32) * pow(1.7f32, 0.3f32) }
+    )"},
     {"ABoxThatIsEmptyAndOutsideOfTheArray", R"(
       def f(x: i64[N, M]) -> v { v[i, j] into x = x[i, j-5] where 3 < i < N - 1, 5 < j < M - 1 }
     )"},
@@ -136,7 +139,7 @@ TEST_P(FuzzFound, AgreesWithTheInterpreter) {
 INSTANTIATE_TEST_SUITE_P(All, FuzzFound, testing::ValuesIn(found), name_of_found);
 
 TEST(FuzzFoundPlan, AStageDoesNotRunBeforeTheLengthItNeeds) {
-  const auto program = std::make_shared<const Program>(parse_program("found", found[4].text));
+  const auto program = std::make_shared<const Program>(parse_program("found", found[5].text));
   const Machine machine = detect_machine();
   Plan plan = default_plan(*program, machine).plan;
   ASSERT_EQ(plan.blocks[0].clusters.size(), 2U);

@@ -101,6 +101,18 @@ Scalar result_type(Prim prim, Scalar operand) {
   return prim_class == Comparison || prim_class == Question ? Scalar::Bool : operand;
 }
 
+bool is_exact(Prim prim) {
+  switch (prim) {
+    case Prim::Sqrt:
+    case Prim::Floor:
+    case Prim::Ceil:
+    case Prim::Round:
+    case Prim::Trunc:
+    case Prim::Fma: return true;
+    default: return false;
+  }
+}
+
 bool is_combiner(Prim prim) {
   switch (prim) {
     case Prim::Add:

@@ -54,6 +54,9 @@ std::optional<Prim> prim_named(std::string_view name);
 bool accepts(Prim prim, Scalar operand);
 Scalar result_type(Prim prim, Scalar operand);
 
+/// Whether a function of floats has one right result, the nearest to the true value.
+bool is_exact(Prim prim);
+
 /// Whether folds, scans, scatters and groups can combine with it.
 bool is_combiner(Prim prim);
 

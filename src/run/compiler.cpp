@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "machine/cpu.h"
+#include "program/prim.h"
 #include "run/process.h"
 
 #include <dlfcn.h>
@@ -187,6 +188,13 @@ std::vector<std::string> kernel_flags(bool strict) {
   std::vector<std::string> flags = {"-std=c11", "-O3", "-march=native", "-fopenmp", "-fwrapv"};
   if (strict) {
     flags.emplace_back("-ffp-contract=off");
+    // The compiler's own value of a function of constants is not always that of the library.
+    for (const PrimInfo& prim : all_prims()) {
+      const bool rounds = prim.prim_class == PrimClass::Function || prim.prim == Prim::Pow;
+      if (!rounds || is_exact(prim.prim)) continue;
+      flags.push_back("-fno-builtin-" + std::string(prim.name));
+      flags.push_back("-fno-builtin-" + std::string(prim.name) + "f");
+    }
   } else {
     flags.insert(flags.end(), {"-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"});
   }
