@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emit/nest.h"
+#include "program/typing.h"
 
 namespace twill::nest {
 
@@ -36,7 +37,7 @@ class Tables {
 
   /// op(a, b).
   Expr combine(const Operator& op, Expr a, Expr b) {
-    return op.prim ? pool_.apply(*op.prim, {a, b}) : pool_.invoke(op.function, op.type, {a, b});
+    return combined(pool_, op, a, b);
   }
 
   /// Stores into an array of any type: converts the value to it.

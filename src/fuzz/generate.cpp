@@ -195,8 +195,7 @@ void Generator::choose_functions() {
   }
   if (rng_.chance(30)) {
     const Scalar type = integer_type();
-    const Expr quotient =
-        pool_.apply(rng_.pick({Prim::Div, Prim::Mod}), {pool_.arg(0, type), pool_.arg(1, type)});
+    const Expr quotient = apply(rng_.pick({Prim::Div, Prim::Mod}), {pool_.arg(0, type), pool_.arg(1, type)});
     quotients_[type] = program_.add_function({fresh("q"), {{"p", type}, {"q", type}}, type, quotient, {}});
   }
 }

@@ -216,6 +216,14 @@ Expr Generator::read_past(const OwnPast& past, const Surroundings& around) {
 
 // ---- operations ------------------------------------------------------------------------------------------
 
+Expr Generator::apply(Prim prim, std::vector<Expr> operands) {
+  const Type type = operands[0]->type;
+  if (!is_narrow(type.scalar())) return pool_.apply(prim, std::move(operands));
+  for (Expr& operand : operands) operand = pool_.cast(Scalar::I32, operand);
+  const Expr result = pool_.apply(prim, std::move(operands));
+  return result->type.is(Scalar::Bool) ? result : pool_.cast(type, result);
+}
+
 Expr Generator::expr(const Type& type, const Surroundings& around, int fuel) {
   if (fuel <= 1) return leaf(type, around, fuel);
   if (rng_.chance(10)) return choice(type, around, fuel);
@@ -258,21 +266,20 @@ Expr Generator::bool_expr(const Surroundings& around, int fuel) {
     case 0: {
       const Prim prim = rng_.pick({Prim::Eq, Prim::Ne, Prim::Lt, Prim::Le, Prim::Gt, Prim::Ge});
       const Scalar type = integer_type();
-      return pool_.apply(prim, {integer_expr(type, around, half), integer_expr(type, around, half)});
+      return apply(prim, {integer_expr(type, around, half), integer_expr(type, around, half)});
     }
     case 1: {
       const Scalar type = rng_.pick({Scalar::F32, Scalar::F64});
       if (around.in_function && !budget_.strict) return leaf(Scalar::Bool, around, fuel);
-      return pool_.apply(rng_.pick({Prim::Lt, Prim::Le, Prim::Eq, Prim::Ge}),
-                         {exact_float(type, around, half), exact_float(type, around, half)});
+      return apply(rng_.pick({Prim::Lt, Prim::Le, Prim::Eq, Prim::Ge}),
+                   {exact_float(type, around, half), exact_float(type, around, half)});
     }
     case 2:
-      return pool_.apply(rng_.pick({Prim::And, Prim::Or}),
-                         {bool_expr(around, half), bool_expr(around, half)});
-    case 3: return pool_.apply(Prim::Not, {bool_expr(around, fuel - 1)});
+      return apply(rng_.pick({Prim::And, Prim::Or}), {bool_expr(around, half), bool_expr(around, half)});
+    case 3: return apply(Prim::Not, {bool_expr(around, fuel - 1)});
     case 4:
-      return pool_.apply(rng_.pick({Prim::Xor, Prim::Eq, Prim::Ne}),
-                         {bool_expr(around, half), bool_expr(around, half)});
+      return apply(rng_.pick({Prim::Xor, Prim::Eq, Prim::Ne}),
+                   {bool_expr(around, half), bool_expr(around, half)});
     default: return pool_.cast(Scalar::Bool, integer_expr(integer_type(), around, fuel - 1));
   }
 }
@@ -283,31 +290,30 @@ Expr Generator::integer_expr(Scalar type, const Surroundings& around, int fuel) 
   const auto operand = [&] { return integer_expr(type, around, half); };
   switch (rng_.weighted({40, 8, 12, 12, 8, 6, 6, 4, 4})) {
     case 0:
-      return pool_.apply(rng_.pick({Prim::Add, Prim::Sub, Prim::Mul, Prim::Min, Prim::Max}),
-                         {operand(), operand()});
-    case 1: return pool_.apply(rng_.pick({Prim::Neg, Prim::Abs, Prim::BitNot}), {operand()});
+      return apply(rng_.pick({Prim::Add, Prim::Sub, Prim::Mul, Prim::Min, Prim::Max}),
+                   {operand(), operand()});
+    case 1: return apply(rng_.pick({Prim::Neg, Prim::Abs, Prim::BitNot}), {operand()});
     case 2:
-      return pool_.apply(rng_.pick({Prim::BitAnd, Prim::BitOr, Prim::Xor, Prim::Shl, Prim::Shr}),
-                         {operand(), operand()});
+      return apply(rng_.pick({Prim::BitAnd, Prim::BitOr, Prim::Xor, Prim::Shl, Prim::Shr}),
+                   {operand(), operand()});
     case 3: {
       std::int64_t divisor = rng_.pick({2, 3, 5, 7, -2, -3, 1, -1});
       if (is_unsigned(type)) divisor = std::abs(divisor);
-      return pool_.apply(rng_.pick({Prim::Div, Prim::Mod}),
-                         {operand(), pool_.literal(Number::of(type, divisor))});
+      return apply(rng_.pick({Prim::Div, Prim::Mod}), {operand(), pool_.literal(Number::of(type, divisor))});
     }
     case 4: {
       // A division by data, under a guard.
       const Expr a = operand(), b = operand();
-      const Expr nonzero = pool_.apply(Prim::Ne, {b, pool_.literal(Number::of(type, 0))});
+      const Expr nonzero = apply(Prim::Ne, {b, pool_.literal(Number::of(type, 0))});
       const auto function = quotients_.find(type);
       const Expr quotient = function != quotients_.end() && rng_.chance(50)
                                 ? pool_.invoke(function->second, type, {a, b})
-                                : pool_.apply(rng_.pick({Prim::Div, Prim::Mod}), {a, b});
+                                : apply(rng_.pick({Prim::Div, Prim::Mod}), {a, b});
       return pool_.select(nonzero, quotient, operand());
     }
     case 5: return pool_.cast(type, integer_expr(integer_type(), around, fuel - 1));
     case 6: return pool_.cast(type, bool_expr(around, fuel - 1));
-    case 7: return pool_.apply(Prim::Pow, {operand(), pool_.literal(Number::of(type, rng_.between(0, 3)))});
+    case 7: return apply(Prim::Pow, {operand(), pool_.literal(Number::of(type, rng_.between(0, 3)))});
     default: {
       if (around.in_function && !budget_.strict) return leaf(type, around, fuel);
       return pool_.cast(type, exact_float(rng_.pick({Scalar::F32, Scalar::F64}), around, half));
@@ -326,51 +332,49 @@ Expr Generator::float_expr(Scalar type, const Surroundings& around, int fuel) {
   const auto number = [&](double value) { return pool_.literal(Number::of_double(type, value)); };
   switch (rng_.weighted({45, 10, 10, 8, 10, 5, 6, 6})) {
     case 0:
-      return pool_.apply(rng_.pick({Prim::Add, Prim::Sub, Prim::Mul, Prim::Min, Prim::Max}),
-                         {operand(), operand()});
-    case 1: return pool_.apply(rng_.pick({Prim::Neg, Prim::Abs}), {operand()});
+      return apply(rng_.pick({Prim::Add, Prim::Sub, Prim::Mul, Prim::Min, Prim::Max}),
+                   {operand(), operand()});
+    case 1: return apply(rng_.pick({Prim::Neg, Prim::Abs}), {operand()});
     case 2: {
       // A small integer.
       const Scalar from = integer_type();
       const Expr e =
-          pool_.apply(Prim::Mod, {integer_expr(from, around, half), pool_.literal(Number::of(from, 16))});
+          apply(Prim::Mod, {integer_expr(from, around, half), pool_.literal(Number::of(from, 16))});
       return pool_.cast(type, e);
     }
-    case 3: return pool_.apply(Prim::Mul, {operand(), number(rng_.pick({0.5, 0.25, -0.75}))});
+    case 3: return apply(Prim::Mul, {operand(), number(rng_.pick({0.5, 0.25, -0.75}))});
     case 4: {
       const Expr a = operand();
       const Prim prim = rng_.pick({Prim::Sin, Prim::Cos, Prim::Tanh, Prim::Erf, Prim::Atan, Prim::Exp,
                                    Prim::Sqrt, Prim::Floor, Prim::Trunc, Prim::Round, Prim::Ceil});
-      if (budget_.strict) return pool_.apply(prim, {a});
+      if (budget_.strict) return apply(prim, {a});
       if (prim == Prim::Floor || prim == Prim::Trunc || prim == Prim::Round || prim == Prim::Ceil)
-        return around.in_function ? a : pool_.apply(prim, {exact_float(type, around, half)});
+        return around.in_function ? a : apply(prim, {exact_float(type, around, half)});
       if (prim == Prim::Sqrt) return a;
       if (prim == Prim::Exp)
-        return pool_.apply(prim,
-                           {pool_.apply(Prim::Max, {pool_.apply(Prim::Min, {a, number(2)}), number(-2)})});
-      return pool_.apply(prim, {a});
+        return apply(prim, {apply(Prim::Max, {apply(Prim::Min, {a, number(2)}), number(-2)})});
+      return apply(prim, {a});
     }
-    case 5: return pool_.apply(Prim::Fma, {operand(), operand(), operand()});
+    case 5: return apply(Prim::Fma, {operand(), operand(), operand()});
     case 6: {
       const Scalar from = rng_.pick({Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64});
       return pool_.cast(type, is_storage_only(from) ? pool_.cast(Scalar::F32, float_expr(from, around, half))
                                                     : float_expr(from, around, half));
     }
     default: {
-      if (!budget_.strict)
-        return pool_.apply(Prim::Max, {pool_.apply(Prim::Min, {operand(), number(8)}), number(-8)});
+      if (!budget_.strict) return apply(Prim::Max, {apply(Prim::Min, {operand(), number(8)}), number(-8)});
       switch (rng_.below(4)) {
         case 0:
-          return pool_.apply(rng_.pick({Prim::Div, Prim::Mod, Prim::Pow, Prim::Atan2, Prim::Hypot}),
-                             {operand(), operand()});
+          return apply(rng_.pick({Prim::Div, Prim::Mod, Prim::Pow, Prim::Atan2, Prim::Hypot}),
+                       {operand(), operand()});
         case 1:
-          return pool_.apply(rng_.pick({Prim::Log, Prim::Log2, Prim::Log10, Prim::Tan, Prim::Asin, Prim::Acos,
-                                        Prim::Sinh, Prim::Cosh, Prim::Exp2}),
-                             {operand()});
+          return apply(rng_.pick({Prim::Log, Prim::Log2, Prim::Log10, Prim::Tan, Prim::Asin, Prim::Acos,
+                                  Prim::Sinh, Prim::Cosh, Prim::Exp2}),
+                       {operand()});
         case 2:
-          return pool_.select(pool_.apply(rng_.pick({Prim::IsNan, Prim::IsInf}), {operand()}), operand(),
+          return pool_.select(apply(rng_.pick({Prim::IsNan, Prim::IsInf}), {operand()}), operand(),
                               operand());
-        default: return pool_.apply(Prim::Div, {operand(), number(rng_.pick({2.0, 3.0, -5.0}))});
+        default: return apply(Prim::Div, {operand(), number(rng_.pick({2.0, 3.0, -5.0}))});
       }
     }
   }

@@ -34,9 +34,9 @@ Expr Generator::field_by_field(const Type& type, Expr a, Expr b) {
           field_by_field(all[static_cast<std::size_t>(k)].type, pool_.field(a, k), pool_.field(b, k)));
     return pool_.make(type, std::move(fields));
   }
-  if (type.is(Scalar::Bool)) return pool_.apply(Prim::Or, {a, b});
+  if (type.is(Scalar::Bool)) return apply(Prim::Or, {a, b});
   if (is_storage_only(type.scalar())) return b;  // the last one
-  return pool_.apply(is_float(type.scalar()) ? Prim::Max : Prim::Add, {a, b});
+  return apply(is_float(type.scalar()) ? Prim::Max : Prim::Add, {a, b});
 }
 
 Expr Generator::field_by_field_identity(const Type& type) {
@@ -64,8 +64,8 @@ Operator Generator::user_operator(const Type& type) {
     if (fields.size() == 2 && integer(0) && fields[0].type == fields[1].type && rng_.chance(70)) {
       // Composition of x -> m * x + c: associative, not commutative.
       const auto part = [&](Expr e, int k) { return pool_.field(e, k); };
-      const Expr m = pool_.apply(Prim::Mul, {part(a, 0), part(b, 0)});
-      const Expr c = pool_.apply(Prim::Add, {pool_.apply(Prim::Mul, {part(a, 1), part(b, 0)}), part(b, 1)});
+      const Expr m = apply(Prim::Mul, {part(a, 0), part(b, 0)});
+      const Expr c = apply(Prim::Add, {apply(Prim::Mul, {part(a, 1), part(b, 0)}), part(b, 1)});
       const Scalar scalar = fields[0].type.scalar();
       const Expr one = pool_.literal(Number::of(scalar, 1)), zero = pool_.literal(Number::of(scalar, 0));
       return declared("compose", type, pool_.make(type, {m, c}),
@@ -75,10 +75,9 @@ Operator Generator::user_operator(const Type& type) {
       // The larger weight; of equal ones the smaller id.
       const Expr wa = pool_.field(a, 1), wb = pool_.field(b, 1), ia = pool_.field(a, 0),
                  ib = pool_.field(b, 0);
-      const Expr first = pool_.apply(
-          Prim::Or,
-          {pool_.apply(Prim::Gt, {wa, wb}),
-           pool_.apply(Prim::And, {pool_.apply(Prim::Eq, {wa, wb}), pool_.apply(Prim::Lt, {ia, ib})})});
+      const Expr first =
+          apply(Prim::Or, {apply(Prim::Gt, {wa, wb}),
+                           apply(Prim::And, {apply(Prim::Eq, {wa, wb}), apply(Prim::Lt, {ia, ib})})});
       const Expr none = pool_.make(type, {pool_.literal(highest(fields[0].type.scalar())),
                                           pool_.literal(lowest(fields[1].type.scalar()))});
       return declared("better", type, pool_.select(first, a, b), rng_.chance(80) ? none : Expr{},
@@ -86,8 +85,8 @@ Operator Generator::user_operator(const Type& type) {
     }
     if (fields.size() == 2 && fields[0].type.is(Scalar::Bool) && integer(1)) {
       // A sum that starts again where the flag is set.
-      const Expr sum = pool_.apply(Prim::Add, {pool_.field(a, 1), pool_.field(b, 1)});
-      const Expr body = pool_.make(type, {pool_.apply(Prim::Or, {pool_.field(a, 0), pool_.field(b, 0)}),
+      const Expr sum = apply(Prim::Add, {pool_.field(a, 1), pool_.field(b, 1)});
+      const Expr body = pool_.make(type, {apply(Prim::Or, {pool_.field(a, 0), pool_.field(b, 0)}),
                                           pool_.select(pool_.field(b, 0), pool_.field(b, 1), sum)});
       const Expr none =
           pool_.make(type, {pool_.boolean(false), pool_.literal(Number::of(fields[1].type.scalar(), 0))});
@@ -100,18 +99,17 @@ Operator Generator::user_operator(const Type& type) {
   if (type.is_integer()) {
     const Scalar scalar = type.scalar();
     if (rng_.chance(50)) {
-      const Expr body =
-          pool_.apply(Prim::Add, {pool_.apply(Prim::Add, {a, b}), pool_.apply(Prim::Mul, {a, b})});
+      const Expr body = apply(Prim::Add, {apply(Prim::Add, {a, b}), apply(Prim::Mul, {a, b})});
       return declared("circle", type, body, rng_.chance(70) ? pool_.literal(Number::of(scalar, 0)) : Expr{},
                       rng_.chance(60));
     }
-    return declared("least", type, pool_.select(pool_.apply(Prim::Lt, {a, b}), a, b),
+    return declared("least", type, pool_.select(apply(Prim::Lt, {a, b}), a, b),
                     rng_.chance(70) ? pool_.literal(highest(scalar)) : Expr{}, rng_.chance(60));
   }
   if (type.is(Scalar::Bool))
-    return declared("alike", type, pool_.apply(Prim::Eq, {a, b}), pool_.boolean(true), rng_.chance(60));
+    return declared("alike", type, apply(Prim::Eq, {a, b}), pool_.boolean(true), rng_.chance(60));
   if (is_storage_only(type.scalar())) return declared("last", type, b, {}, false);
-  return declared("plus", type, pool_.apply(Prim::Add, {a, b}),
+  return declared("plus", type, apply(Prim::Add, {a, b}),
                   rng_.chance(70) ? pool_.literal(Number::of_double(type.scalar(), 0)) : Expr{},
                   rng_.chance(60));
 }
@@ -121,7 +119,7 @@ std::optional<Operator> Generator::any_operator(const Type& type, bool with_iden
     std::vector<Prim> prims;
     for (const Prim prim : combiners) {
       const bool grows = prim == Prim::Mul && type.is_float() && !budget_.strict;
-      if (accepts(prim, type.scalar()) && !grows) prims.push_back(prim);
+      if (combines(prim, type.scalar()) && !grows) prims.push_back(prim);
     }
     Operator op = builtin_operator(pool_, rng_.pick(prims), type);
     if (!with_identity && rng_.chance(10)) op.identity = {};

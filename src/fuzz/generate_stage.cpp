@@ -272,9 +272,8 @@ Output Generator::group_output(const std::vector<NewDim>& dims, const Surroundin
   }
   const auto part = [&](const Type& t) {
     const Expr e = expr(t, around, 4);
-    return t.is_integer() && rng_.chance(70)
-               ? pool_.apply(Prim::Mod, {e, pool_.literal(Number::of(t.scalar(), 3))})
-               : e;
+    return t.is_integer() && rng_.chance(70) ? apply(Prim::Mod, {e, pool_.literal(Number::of(t.scalar(), 3))})
+                                             : e;
   };
   if (key.is_record()) {
     std::vector<Expr> parts;

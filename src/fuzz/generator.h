@@ -105,6 +105,8 @@ class Generator {
   Expr integer_expr(Scalar type, const Surroundings& around, int fuel);
   Expr float_expr(Scalar type, const Surroundings& around, int fuel);
   Expr record_expr(const Type& type, const Surroundings& around, int fuel);
+  /// An operation on values of one type, which happens in i32 where they are narrower.
+  Expr apply(Prim prim, std::vector<Expr> operands);
   Expr leaf(const Type& type, const Surroundings& around, int fuel);
   Expr literal(const Type& type);
   Number number(Scalar type);

@@ -97,7 +97,7 @@ bool Checker::check_operator(const Operator& op, const Output& output, const Typ
     return false;
   };
   if (op.prim) {
-    if (!is_combiner(*op.prim) || !op.type.is_scalar() || !accepts(*op.prim, op.type.scalar()))
+    if (!op.type.is_scalar() || !combines(*op.prim, op.type.scalar()))
       return wrong(
           "E0333", fmt::format("does not combine {}", to_string(op.type)),
           "operators are +, *, min, max, and, or, bit_and, bit_or, xor, and functions of two values");

@@ -15,7 +15,7 @@ bool is_defined(Prim prim, std::span<const Number> operands);
 /// round after each operation and call the float functions of libm; nothing is contracted.
 Number evaluate(Prim prim, std::span<const Number> operands);
 
-/// The value that changes nothing: combine(identity, x) == x. Of a combiner (see is_combiner) that accepts
+/// The value that changes nothing: combine(identity, x) == x. Of a combiner (see is_combiner) that combines
 /// the type.
 Number identity(Prim prim, Scalar type);
 

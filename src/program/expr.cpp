@@ -7,6 +7,8 @@
 #include "program/program.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <unordered_set>
 
 namespace twill {
@@ -78,16 +80,15 @@ bool is_integer_literal(Expr e, std::int64_t value) {
   return number && is_integer(number->type) && *number == Number::of(number->type, value);
 }
 
-/// The value of integer arithmetic on literals, if there is one.
+/// The value of an operation on literals, if there is one.
 std::optional<Number> folded(Prim prim, const std::vector<Expr>& operands) {
   std::vector<Number> numbers;
   for (Expr operand : operands) {
     const Number* number = literal_value(operand);
-    if (!number || !is_integer(number->type)) return std::nullopt;
+    if (!number) return std::nullopt;
     numbers.push_back(*number);
   }
-  if (info(prim).prim_class != PrimClass::Arithmetic || !is_defined(prim, numbers)) return std::nullopt;
-  return evaluate(prim, numbers);
+  return is_defined(prim, numbers) ? std::optional(evaluate(prim, numbers)) : std::nullopt;
 }
 
 /// The operand that the operation is equal to by an identity of integers, or null.
@@ -130,6 +131,8 @@ Expr ExprPool::intern(NodeKind kind, Type type, std::vector<Expr> args, Place pl
 }
 
 Expr ExprPool::literal(Number value, Place place) {
+  if (is_float(value.type) && std::isnan(value.f))
+    value = Number::of_double(value.type, std::numeric_limits<double>::quiet_NaN());
   return intern(Literal{value}, value.type, {}, std::move(place));
 }
 

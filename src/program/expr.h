@@ -103,7 +103,7 @@ class ExprPool {
   ExprPool(const ExprPool&) = delete;
   ExprPool& operator=(const ExprPool&) = delete;
 
-  Expr literal(Number value, Place place = {});
+  Expr literal(Number value, Place place = {});  // there is one NaN of each type
   Expr integer(std::int64_t value, Place place = {});  // an i64 literal
   Expr boolean(bool value, Place place = {});
   Expr index(DimId dim, Place place = {});
@@ -114,8 +114,9 @@ class ExprPool {
             Expr fallback = {}, Place place = {});
   /// All subscripts with rule Inside.
   Expr read(ArrayId array, Type element, std::vector<Expr> subscripts, Place place = {});
-  /// Folds literals of integer arithmetic and the identities x+0, x-0, x*1, 0*x (integers only), so
-  /// that index expressions and sizes stay in a simple form; nothing else is simplified here.
+  /// An operation on literals that has a value is that value, bit for bit what `evaluate` says, and of integers
+  /// x+0, x-0 and x*1 are x and 0*x is 0: index expressions and sizes stay in a simple form, and there is one
+  /// way to write a number. Nothing else is simplified here.
   Expr apply(Prim prim, std::vector<Expr> operands, Place place = {});
   Expr select(Expr condition, Expr then, Expr otherwise, Place place = {});
   /// The operand itself when it has the type already; literals are converted at once.

@@ -83,7 +83,7 @@ std::optional<Prim> prim_named(std::string_view name) {
 }
 
 bool accepts(Prim prim, Scalar operand) {
-  if (is_storage_only(operand)) return false;
+  if (is_storage_only(operand) || is_narrow(operand)) return false;
   const bool is_bool = operand == Scalar::Bool;
   switch (info(prim).prim_class) {
     case Arithmetic: return !is_bool;
@@ -126,6 +126,10 @@ bool is_combiner(Prim prim) {
     case Prim::Xor: return true;
     default: return false;
   }
+}
+
+bool combines(Prim prim, Scalar operand) {
+  return is_combiner(prim) && accepts(prim, is_narrow(operand) ? Scalar::I32 : operand);
 }
 
 }  // namespace twill

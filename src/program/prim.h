@@ -50,14 +50,16 @@ const PrimInfo& info(Prim prim);
 /// By call name ("exp", "min") or operator ("+", "and"); "-" is Sub.
 std::optional<Prim> prim_named(std::string_view name);
 
-/// Whether operands of this type (all of one type) are allowed, and the type of the result.
+/// Whether operands of this type (all of one type) are allowed in expressions, and the type of the result.
 bool accepts(Prim prim, Scalar operand);
 Scalar result_type(Prim prim, Scalar operand);
 
 /// Whether a function of floats has one right result, the nearest to the true value.
 bool is_exact(Prim prim);
 
-/// Whether folds, scans, scatters and groups can combine with it.
+/// Whether folds, scans, scatters and groups can combine with it: at all, and values of this type. Integers
+/// below 32 bits are combined in their own type.
 bool is_combiner(Prim prim);
+bool combines(Prim prim, Scalar operand);
 
 }  // namespace twill

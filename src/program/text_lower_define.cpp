@@ -365,7 +365,8 @@ void Lowering::lower_piece(Piece& piece, const std::vector<Dim>& dims, const std
     piece.type = type;
   }
   const bool declares = declared(target, frame) != nullptr;
-  if (combining && piece.type->is_scalar() && is_storage_only(piece.type->scalar()) && declares)
+  if (combining && !operand_type(combining->op) && piece.type->is_scalar() &&
+      is_storage_only(piece.type->scalar()) && declares)
     limit("E0253", target.place, "a fold or scan cannot accumulate in '" + to_string(*piece.type) + "'",
           "accumulate in f32 and convert in a second stage");
   Output& output = piece.output;

@@ -41,7 +41,7 @@ Value Lowering::meet(Value value, const Type& other) {
     const bool fractional = value.expr->type.is_float();
     Type type = is_storage_only(other.scalar()) ? Type(Scalar::F32) : other;
     if (fractional && !type.is_float()) type = Scalar::F64;
-    if (type.is_integer() && info(type.scalar()).bytes < 4) type = Scalar::I32;
+    if (type.is_integer() && is_narrow(type.scalar())) type = Scalar::I32;
     decide(value.open, type);
   }
   return {settle(value)};

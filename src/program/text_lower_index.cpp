@@ -10,11 +10,11 @@ bool ascending(const std::string& op) { return op == "<" || op == "<="; }
 bool descending(const std::string& op) { return op == ">" || op == ">="; }
 bool strict(const std::string& op) { return op == "<" || op == ">"; }
 
-/// Does the generator declare this name?
+/// Does the generator declare another index of this name? A comparison with an index that exists is a
+/// condition.
 bool declares(const Generator& generator, const std::string& name) {
   if (generator.kind != Generator::Kind::Test) return generator.name == name;
-  const auto declared = as_index(generator.a, [&](const std::string& other) { return other == name; });
-  return declared.has_value();
+  return generator.a->kind == AstKind::Name && generator.a->name == name;
 }
 
 }  // namespace

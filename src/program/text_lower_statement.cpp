@@ -388,7 +388,8 @@ Output Lowering::general_output(const OutAst& out, const Stage& stage, ArrayId o
   if (blocks.size() == 1) {
     const Binding* result =
         out.value->kind == AstKind::Name ? blocks[0].frame.scope.find(out.value->name) : nullptr;
-    formula = out.value->kind != AstKind::Name || !result;
+    formula =
+        !result || std::holds_alternative<IndexBinding>(*result) || std::holds_alternative<Value>(*result);
   }
   if (formula) {
     output.value = convert(value(*out.value, context, &type), type, out.value->place);

@@ -207,7 +207,7 @@ AstPtr Parser::name_or_call() {
       expected("an expression");
     }
   }
-  if (at("{") && !at_line_start() && record_names_.contains(text)) {
+  if (at_record() && !at_line_start() && record_names_.contains(text)) {
     take();
     return record(word, text);
   }
@@ -274,13 +274,16 @@ AstPtr Parser::fold(const Token& word) {
                                             : "";
   if (op.empty()) {
     expect("(");
-    const Nest nest = inside();
-    op = operator_name();
-    if (accept(")")) return over_collection(word, op);
-    expect(",");
-    Ast node{.kind = AstKind::Fold, .name = word.text, .op = op, .generators = generators(")")};
-    expect(")");
-    node.args = {folded(op)};
+    Ast node{.kind = AstKind::Fold, .name = word.text};
+    {
+      const Nest nest = inside();
+      node.op = operator_name();
+      if (accept(")")) return over_collection(word, node.op);
+      expect(",");
+      node.generators = generators(")");
+      expect(")");
+    }
+    node.args = {folded(node.op)};
     return finish(std::move(node), word.place);
   }
   if (at("[")) return over_collection(word, op);
@@ -339,7 +342,7 @@ bool Parser::starts_body(bool minus) const {
                                                             "where", "with", "into", "from", "while"};
     return next.quoted || !stop.contains(next.text);
   }
-  return at("(") || at("{") || (minus && at("-"));
+  return at("(") || at_record() || (minus && at("-"));
 }
 
 AstPtr Parser::scan(const Token& word) {

@@ -192,6 +192,7 @@ void Parser::loop(Statement& s) {
     s.from = comma_list(")");
     expect(")");
   } else {
+    const BeforeBlock before(*this);
     s.from.push_back(expression());
   }
   s.body = statements();
@@ -202,7 +203,10 @@ Statement Parser::if_statement() {
   Statement s;
   s.kind = Statement::Kind::If;
   s.place = expect("if").place;
-  s.value = expression();
+  {
+    const BeforeBlock before(*this);
+    s.value = expression();
+  }
   s.place = from(s.place);
   s.body = statements();
   if (!at("else")) expected("'else'", "an 'if' between stages needs both branches");
@@ -218,7 +222,10 @@ Statement Parser::for_statement() {
   Statement s;
   s.kind = Statement::Kind::For;
   s.place = expect("for").place;
-  s.generators = generators("{");
+  {
+    const BeforeBlock before(*this);
+    s.generators = generators("{");
+  }
   s.place = from(s.place);
   expect("{");
   const Nest nest(*this, 0);
@@ -338,7 +345,10 @@ Statement Parser::stage() {
         } else {
           stage.body = StageAst::Body::Branch;
           take();
-          stage.condition = expression();
+          {
+            const BeforeBlock before(*this);
+            stage.condition = expression();
+          }
           stage.block = block();
           expect("else");
           stage.otherwise = block();

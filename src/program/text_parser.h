@@ -104,6 +104,17 @@ class Parser {
   };
   Nest inside() { return Nest(*this, nest_ + 1); }
 
+  /// While alive, a brace outside of brackets begins a block of statements, not a record.
+  struct BeforeBlock {
+    explicit BeforeBlock(Parser& p) : parser(p), saved(p.block_at_) { p.block_at_ = p.nest_; }
+    ~BeforeBlock() { parser.block_at_ = saved; }
+    BeforeBlock(const BeforeBlock&) = delete;
+    BeforeBlock& operator=(const BeforeBlock&) = delete;
+    Parser& parser;
+    int saved;
+  };
+  bool at_record() const { return at("{") && nest_ != block_at_; }
+
   /// Counts nesting; too deep is an error, not a crash.
   struct Depth {
     explicit Depth(Parser& p);
@@ -117,7 +128,8 @@ class Parser {
   std::vector<Diagnostic>& errors_;
   std::set<std::string, std::less<>> record_names_;
   std::size_t at_ = 0;
-  int nest_ = 0;  // > 0: inside brackets, where newlines do not count
+  int nest_ = 0;       // > 0: inside brackets, where newlines do not count
+  int block_at_ = -1;  // the nesting at which a block of statements follows
   int depth_ = 0;
   bool in_test_ = false;
 };

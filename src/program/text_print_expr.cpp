@@ -1,4 +1,5 @@
 // Printing of programs: expressions.
+#include "base/error.h"
 #include "program/text_lex.h"
 #include "program/text_printer.h"
 
@@ -6,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace twill::text {
 namespace {
@@ -27,83 +29,156 @@ std::size_t tree_size(Expr e, std::map<const Node*, std::size_t>& sizes) {
   return total;
 }
 
+/// A plain integer is an i64.
+bool has_suffix_always(const Number& value) { return value.type == Scalar::U64 && value.i < 0; }
+
 }  // namespace
 
 std::string quoted(const std::string& name) {
-  if (is_plain_name(name) && name != "from" && name != "onto") return name;
+  if (is_plain_name(name) && name != "from" && name != "onto" && !scalar_named(name)) return name;
   std::string safe = name.empty() ? "_" : name;
   std::replace_if(
       safe.begin(), safe.end(), [](char c) { return c == '`' || c == '\n'; }, '_');
   return "`" + safe + "`";
 }
 
-std::string Printer::expr(Expr e, int level, bool plain) {
+// ---- what a text means ------------------------------------------------------------------------------------
+//
+// A literal without a suffix is plain: it takes the type of what it meets. The printer leaves suffixes out
+// where that gives the same node, and finds out by doing what the parser does: every spelling carries its
+// meaning.
+
+/// Does a value with this meaning become the expression where its type is wanted?
+bool Printer::becomes(const Operand& meaning, Expr e) const {
+  if (meaning.expr == e) return true;
+  if (!meaning.weak) return false;
+  try {
+    return convert_implicitly(*program_.pool, meaning, e->type, e->place) == e;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+std::string Printer::expr(Expr e, int level, bool converted) {
+  const bool outermost = !std::exchange(inside_, true);
+  const std::string lets = outermost ? share(e) : std::string{};
+  Spelling text = spell(e, converted);
+  if (converted && !becomes(text.meaning, e)) text = spell(e, false);
+  if (outermost) {
+    for (const auto& [node, name] : shared_) taken_.erase(name.text);
+    shared_.clear();
+    spellings_.clear();
+    inside_ = false;
+  }
+  if (!lets.empty()) text = {lets + text.text, text.meaning, level_choice};
+  return parenthesised(text.text, level > text.level);
+}
+
+/// Gives names to what a large expression uses often.
+std::string Printer::share(Expr e) {
+  std::map<const Node*, std::size_t> sizes;
+  if (tree_size(e, sizes) <= large_tree) return {};
+  std::map<const Node*, int> uses;
+  visit(e, [&](Expr node) {
+    for (const Expr arg : node->args) ++uses[arg.get()];
+  });
+  std::vector<Expr> often;
+  visit(e, [&](Expr node) {
+    if (uses[node.get()] > 1 && sizes[node.get()] > 6 && node != e) often.push_back(node);
+  });
+  std::string lets;
+  for (const Expr node : often) {
+    const Spelling value = spell(node, false);
+    std::string fresh;
+    for (std::size_t n = shared_.size() + 1; fresh.empty() || taken_.contains(fresh); ++n)
+      fresh = "t" + std::to_string(n);
+    taken_.insert(fresh);
+    shared_[node.get()] = {fresh, value.meaning, level_postfix};
+    lets += "let " + fresh + " = " + value.text + " in ";
+    spellings_.clear();
+  }
+  return lets;
+}
+
+/// With `plain`, literals have no suffix and the meaning may be another type's; without, it is the
+/// expression.
+Printer::Spelling Printer::spell(Expr e, bool plain) {
   if (const auto found = shared_.find(e.get()); found != shared_.end()) return found->second;
-  if (shared_.empty()) {
-    std::map<const Node*, std::size_t> sizes;
-    if (tree_size(e, sizes) > large_tree) {
-      std::map<const Node*, int> uses;
-      visit(e, [&](Expr node) {
-        for (const Expr arg : node->args) ++uses[arg.get()];
-      });
-      std::vector<Expr> often;
-      visit(e, [&](Expr node) {
-        if (uses[node.get()] > 1 && sizes[node.get()] > 6 && node != e) often.push_back(node);
-      });
-      std::string lets;
-      for (const Expr node : often) {
-        const std::string value = expr(node);
-        std::string fresh;
-        for (std::size_t n = shared_.size() + 1; fresh.empty() || taken_.contains(fresh); ++n)
-          fresh = "t" + std::to_string(n);
-        taken_.insert(fresh);
-        shared_[node.get()] = fresh;
-        lets += "let " + fresh + " = " + value + " in ";
-      }
-      if (!often.empty()) {
-        const std::string body = expr(e, level_choice, plain);
-        for (const Expr node : often) taken_.erase(shared_[node.get()]);
-        shared_.clear();
-        return parenthesised(lets + body, level > level_choice);
-      }
-    }
-  }
-  if (const auto* value = as<Literal>(e)) {
-    const std::string text = literal(value->value, plain);
-    return parenthesised(text, level > level_unary && text[0] == '-');
-  }
-  if (const auto* ref = as<IndexRef>(e)) return dims_[static_cast<std::size_t>(ref->dim.value)];
-  if (const auto* ref = as<SizeRef>(e)) return symbols_[static_cast<std::size_t>(ref->symbol.value)];
+  const std::pair key(e.get(), plain);
+  if (const auto found = spellings_.find(key); found != spellings_.end()) return found->second;
+  Spelling text = spell_node(e, plain);
+  spellings_.emplace(key, text);
+  return text;
+}
+
+Printer::Spelling Printer::spell_node(Expr e, bool plain) {
+  const auto simple = [&](std::string text) { return Spelling{std::move(text), {e, false}, level_postfix}; };
+  const auto operand = [&](std::size_t i, int level) {
+    const Spelling text = spell(e->args[i], false);
+    return parenthesised(text.text, level > text.level);
+  };
+  if (const auto* kind = as<Literal>(e)) return spell_literal(kind->value, e, plain);
+  if (const auto* ref = as<IndexRef>(e)) return simple(dims_[static_cast<std::size_t>(ref->dim.value)]);
+  if (const auto* ref = as<SizeRef>(e)) return simple(symbols_[static_cast<std::size_t>(ref->symbol.value)]);
   if (const auto* ref = as<ArgRef>(e))
-    return function_ ? quoted(function_->parameters[static_cast<std::size_t>(ref->position)].name) : "?";
-  if (const auto* kind = as<Read>(e)) return read(*kind, e);
-  if (const auto* kind = as<Apply>(e)) return apply(*kind, e, level, plain);
-  if (as<Select>(e)) {
-    const bool then_literal = as<Literal>(e->args[1]), else_literal = as<Literal>(e->args[2]);
-    return parenthesised("if " + expr(e->args[0]) + " then " + expr(e->args[1], 0, plain || !else_literal) +
-                             " else " + expr(e->args[2], 0, plain || !then_literal),
-                         level > level_choice);
-  }
-  if (as<Cast>(e)) return to_string(e->type) + "(" + expr(e->args[0]) + ")";
-  if (as<Make>(e)) return make(e);
+    return simple(function_ ? quoted(function_->parameters[static_cast<std::size_t>(ref->position)].name)
+                            : "?");
+  if (const auto* kind = as<Read>(e)) return simple(read(*kind, e));
+  if (const auto* kind = as<Apply>(e)) return spell_apply(kind->prim, e, plain);
+  if (as<Select>(e)) return spell_select(e, plain);
+  if (as<Cast>(e)) return simple(to_string(e->type) + "(" + operand(0, level_choice) + ")");
+  if (as<Make>(e)) return simple(make(e));
   if (const auto* get = as<GetField>(e)) {
     const std::string& field = e->args[0]->type.record().fields[static_cast<std::size_t>(get->field)].name;
-    return expr(e->args[0], level_postfix) + "." +
-           (std::isdigit(static_cast<unsigned char>(field[0])) ? field : quoted(field));
+    return simple(operand(0, level_postfix) + "." +
+                  (std::isdigit(static_cast<unsigned char>(field[0])) ? field : quoted(field)));
   }
   const auto* invoke = as<Invoke>(e);
   std::string text = quoted(program_[invoke->function].name) + "(";
-  for (std::size_t i = 0; i < e->args.size(); ++i) text += (i ? ", " : "") + expr(e->args[i], 0, true);
-  return text + ")";
+  for (std::size_t i = 0; i < e->args.size(); ++i) text += (i ? ", " : "") + wanted(e->args[i]);
+  return simple(text + ")");
+}
+
+/// An operand whose type is known where it stands.
+std::string Printer::wanted(Expr e) {
+  const Spelling text = spell(e, true);
+  return becomes(text.meaning, e) ? text.text : spell(e, false).text;
+}
+
+Printer::Spelling Printer::spell_literal(const Number& value, Expr e, bool plain) {
+  std::string text = literal(value, plain);
+  const int level = text[0] == '-' ? level_unary : level_postfix;
+  const bool is_plain =
+      (plain && !has_suffix_always(value)) || value.type == Scalar::I64 || value.type == Scalar::F64;
+  if (!is_plain || value.type == Scalar::Bool) return {std::move(text), {e, false}, level};
+  const Number written = is_integer(value.type)   ? Number::of(Scalar::I64, value.i)
+                         : std::isfinite(value.f) ? Number::of_double(Scalar::F64, std::stod(text))
+                                                  : Number::of_double(Scalar::F64, value.f);
+  return {std::move(text), {program_.pool->literal(written), true}, level};
+}
+
+Printer::Spelling Printer::spell_select(Expr e, bool plain) {
+  const std::string condition = spell(e->args[0], false).text;
+  Spelling text;
+  for (const auto& [then_plain, else_plain] : {std::pair(true, true), {false, true}, {false, false}}) {
+    const Spelling then = spell(e->args[1], then_plain), otherwise = spell(e->args[2], else_plain);
+    text = {"if " + condition + " then " + then.text + " else " + otherwise.text, {e, false}, level_choice};
+    try {
+      text.meaning = select_promoted(*program_.pool, e->args[0], then.meaning, otherwise.meaning, e->place);
+    } catch (const Error&) {
+      continue;
+    }
+    if (plain ? becomes(text.meaning, e) : text.meaning.expr == e) break;
+  }
+  return text;
 }
 
 std::string Printer::literal(const Number& value, bool plain) {
   const std::string type(info(value.type).name);
   if (value.type == Scalar::Bool) return value.i ? "true" : "false";
   if (is_integer(value.type)) {
-    const bool large = value.type == Scalar::U64 && value.i < 0;
     const std::string text = is_unsigned(value.type) ? std::to_string(value.u) : std::to_string(value.i);
-    return value.type == Scalar::I64 || (plain && !large) ? text : text + type;
+    return value.type == Scalar::I64 || (plain && !has_suffix_always(value)) ? text : text + type;
   }
   const bool bare = plain || value.type == Scalar::F64;
   if (std::isnan(value.f) || std::isinf(value.f)) {
@@ -118,8 +193,8 @@ std::string Printer::literal(const Number& value, bool plain) {
 
 /// A subscript, bound or size: integers become i64 by themselves there.
 std::string Printer::index(Expr e, int level) {
-  if (as<Cast>(e) && e->type.is(Scalar::I64) && e->args[0]->type.is_integer()) return expr(e->args[0], level);
-  return expr(e, level);
+  const bool implied = as<Cast>(e) && e->type.is(Scalar::I64) && e->args[0]->type.is_integer();
+  return expr(implied ? e->args[0] : e, level);
 }
 
 std::string Printer::extent(Expr e) { return index(e); }
@@ -147,7 +222,7 @@ std::string Printer::read(const Read& read, Expr e) {
         const Expr value = e->args[read.rules.size()];
         const auto* number = as<Literal>(value);
         const bool is_zero = number && number->value == Number::of(number->value.type, 0);
-        text += "pad(" + subscript + (fallback || is_zero ? "" : ", " + expr(value, 0, true)) + ")";
+        text += "pad(" + subscript + (fallback || is_zero ? "" : ", " + wanted(value)) + ")";
         fallback = true;
       }
     }
@@ -155,47 +230,55 @@ std::string Printer::read(const Read& read, Expr e) {
   return text + "]";
 }
 
-std::string Printer::apply(const Apply& apply, Expr e, int level, bool plain) {
-  const PrimInfo& prim = info(apply.prim);
-  // A plain literal takes the type of another operand that has one of its own.
-  std::vector<std::string> operands;
-  const auto is_literal = [](Expr arg) { return as<Literal>(arg) != nullptr; };
-  const bool typed = !std::all_of(e->args.begin(), e->args.end(), is_literal);
-  const bool adapts = prim.prim_class == PrimClass::Arithmetic && plain;
-  const int binds = prim.precedence;
-  for (std::size_t i = 0; i < e->args.size(); ++i) {
-    int wanted = 0;
-    if (binds > 0)
-      wanted = prim.arity == 1                            ? binds
-               : prim.prim_class == PrimClass::Comparison ? level_sum
-                                                          : binds + (i > 0 ? 1 : 0);
-    if (apply.prim == Prim::Neg) wanted = is_literal(e->args[i]) ? level_postfix : level_unary;
-    operands.push_back(expr(e->args[i], wanted, (typed && prim.arity > 1) || adapts));
-    if (apply.prim == Prim::Neg && is_literal(e->args[i]) && operands.back()[0] != '(')
-      operands.back() = "(" + operands.back() + ")";
+Printer::Spelling Printer::spell_apply(Prim prim, Expr e, bool plain) {
+  const PrimInfo& what = info(prim);
+  std::vector<Spelling> operands;
+  Operand meaning;
+  for (const bool bare : {true, false}) {
+    operands.clear();
+    std::vector<Operand> meanings;
+    for (const Expr arg : e->args) {
+      operands.push_back(spell(arg, bare));
+      meanings.push_back(operands.back().meaning);
+    }
+    try {
+      meaning = apply_promoted(*program_.pool, prim, std::move(meanings), e->place);
+    } catch (const Error&) {
+      meaning = {e, false};
+      continue;
+    }
+    if (plain ? becomes(meaning, e) : meaning.expr == e) break;
   }
+  const int binds = what.precedence;
   if (binds == 0) {
-    std::string text(prim.name);
+    std::string text(what.name);
     text += "(";
-    for (std::size_t i = 0; i < operands.size(); ++i) text += (i ? ", " : "") + operands[i];
-    return text + ")";
+    for (std::size_t i = 0; i < operands.size(); ++i) text += (i ? ", " : "") + operands[i].text;
+    return {text + ")", meaning, level_postfix};
   }
-  if (prim.arity == 1)
-    return parenthesised((apply.prim == Prim::Not ? "not " : "-") + operands[0],
-                         level > (apply.prim == Prim::Not ? level_not : level_unary));
-  return parenthesised(operands[0] + " " + std::string(prim.name) + " " + operands[1], level > binds);
+  const auto part = [&](std::size_t i, int level) {
+    return parenthesised(operands[i].text, level > operands[i].level);
+  };
+  if (prim == Prim::Not) return {"not " + part(0, level_not), meaning, level_not};
+  // A minus before a number belongs to the number.
+  if (prim == Prim::Neg)
+    return {"-" + parenthesised(part(0, level_unary), as<Literal>(e->args[0])), meaning, level_unary};
+  const bool compares = what.prim_class == PrimClass::Comparison;
+  return {part(0, compares ? level_sum : binds) + " " + std::string(what.name) + " " +
+              part(1, compares ? level_sum : binds + 1),
+          meaning, binds};
 }
 
 std::string Printer::make(Expr e) {
   const Record& record = e->type.record();
   if (record.name.empty()) {
     std::string text = "(";
-    for (std::size_t i = 0; i < e->args.size(); ++i) text += (i ? ", " : "") + expr(e->args[i]);
+    for (std::size_t i = 0; i < e->args.size(); ++i) text += (i ? ", " : "") + spell(e->args[i], false).text;
     return text + (e->args.size() == 1 ? ",)" : ")");
   }
   std::string text = quoted(record.name) + " { ";
   for (std::size_t i = 0; i < e->args.size(); ++i)
-    text += (i ? ", " : "") + quoted(record.fields[i].name) + ": " + expr(e->args[i], 0, true);
+    text += (i ? ", " : "") + quoted(record.fields[i].name) + ": " + wanted(e->args[i]);
   return text + " }";
 }
 

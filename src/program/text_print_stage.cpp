@@ -214,7 +214,7 @@ std::string Printer::target(const Stage& s, const Output& output, std::set<DimId
 }
 
 /// `seq(i) scan(+, j) max(k) sum(l, m) `: what becomes of the dimensions that are not side by side.
-std::string Printer::heads(const Stage& s, const Output& output) {
+std::string Printer::heads(const Stage& s, const Output& output, std::set<DimId>& declared) {
   std::string text, scans;
   std::vector<std::string> seqs;
   std::string folds;
@@ -230,7 +230,9 @@ std::string Printer::heads(const Stage& s, const Output& output) {
     for (; j < s.dims.size(); ++j) {
       const auto* next = std::get_if<Fold>(&output.combine[j]);
       if (!next || !(next->op == fold->op)) break;
-      indices.push_back(declaration(s, s.dims[j]));
+      indices.push_back(declared.insert(s.dims[j].id).second
+                            ? declaration(s, s.dims[j])
+                            : dims_[static_cast<std::size_t>(s.dims[j].id.value)]);
     }
     const Operator& op = fold->op;
     const bool builtin = op.prim && name(op) == info(*op.prim).name;
@@ -299,12 +301,13 @@ bool Printer::formula(const Stage& s) {
 
   std::vector<std::string> targets, values;
   std::set<DimId> declared;
-  for (const Output& output : s.outputs) targets.push_back(target(s, output, declared));
   for (const Output& output : s.outputs) {
+    targets.push_back(target(s, output, declared));
+    const std::string head = heads(s, output, declared);
     const int level = body_level(s, output);
     std::string value = expr(output.value, level, false);
     if (level == level_product && value[0] == '-') value = "(" + value + ")";
-    values.push_back(heads(s, output) + value);
+    values.push_back(head + value);
   }
   const bool single = s.outputs.size() == 1;
   std::string text =
@@ -538,9 +541,9 @@ void Printer::general(const Stage& s) {
     for (std::size_t i = 0; i < s.dims.size(); ++i)
       text += combine(output.combine[i], dims_[static_cast<std::size_t>(s.dims[i].id.value)]) + " ";
     if (output.value) {
-      const std::string value = expr(output.value, 0, true);
-      const bool name_only = nested && as<Read>(output.value) && output.value->args.empty();
-      text += name_only ? "(" + value + ")" : value;
+      // A name alone would be a result of the block.
+      const auto* scalar = nested ? as<Read>(output.value) : nullptr;
+      text += scalar && scalar->rules.empty() ? name(scalar->array) + "[]" : expr(output.value, 0, true);
     } else if (nested) {
       text += name(nested->block->results[k]);
     } else {

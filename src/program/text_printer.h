@@ -3,6 +3,7 @@
 #pragma once
 
 #include "program/program.h"
+#include "program/typing.h"
 
 #include <map>
 #include <set>
@@ -14,9 +15,17 @@ class Printer {
   explicit Printer(const Program& program);
 
   std::string program();
-  std::string expr(Expr e, int level = 0, bool plain = false);
+  /// With `converted`, the context converts the value to the type of the expression.
+  std::string expr(Expr e, int level = 0, bool converted = false);
 
  private:
+  /// A text, what the parser makes of it, and how tightly it binds.
+  struct Spelling {
+    std::string text;
+    Operand meaning;
+    int level = 0;
+  };
+
   // ---- declarations
   void note_type(const Type& type);
   void note_types();
@@ -37,7 +46,7 @@ class Printer {
   bool scatter(const Stage& stage);
   void general(const Stage& stage);
   void block(const Block& block);
-  std::string heads(const Stage& stage, const Output& output);
+  std::string heads(const Stage& stage, const Output& output, std::set<DimId>& declared);
   int body_level(const Stage& stage, const Output& output) const;
   std::string target(const Stage& stage, const Output& output, std::set<DimId>& declared);
   std::string generators(const Stage& stage, std::size_t first, Expr guard);
@@ -54,10 +63,16 @@ class Printer {
   // ---- expressions
   std::string literal(const Number& value, bool plain);
   std::string read(const Read& read, Expr e);
-  std::string apply(const Apply& apply, Expr e, int level, bool plain);
   std::string make(Expr e);
   std::string index(Expr e, int level = 0);
-  void share(Expr root);
+  std::string wanted(Expr e);
+  std::string share(Expr e);
+  bool becomes(const Operand& meaning, Expr e) const;
+  Spelling spell(Expr e, bool plain);
+  Spelling spell_node(Expr e, bool plain);
+  Spelling spell_literal(const Number& value, Expr e, bool plain);
+  Spelling spell_apply(Prim prim, Expr e, bool plain);
+  Spelling spell_select(Expr e, bool plain);
 
   // ---- names
   std::string name(ArrayId id) const { return names_.at(static_cast<std::size_t>(id.value)); }
@@ -73,8 +88,10 @@ class Printer {
   std::set<ArrayId> nested_;    // values of collections with offsets
   std::vector<DimId> visible_;  // dimensions of the stages around
   std::set<std::string> stage_names_;
-  const Function* function_ = nullptr;         // whose body is being printed
-  std::map<const Node*, std::string> shared_;  // nodes that have a name in the expression being printed
+  const Function* function_ = nullptr;      // whose body is being printed
+  std::map<const Node*, Spelling> shared_;  // nodes that have a name in the expression being printed
+  std::map<std::pair<const Node*, bool>, Spelling> spellings_;  // of parts of it
+  bool inside_ = false;                                         // an expression is being printed
   std::string text_;
   int indent_ = 0;
 };

@@ -15,6 +15,8 @@ namespace twill {
 /// F16 and BF16 are storage only: values of these types can be read, chosen, put in records and
 /// converted, but no operation takes them. A Cast to F32 widens (exactly), a Cast to them rounds to
 /// nearest even; F64 and integers go through F32.
+/// I8, I16, U8 and U16 are for storage as well, and for the operators of folds, scans, scatters and groups, which
+/// wrap around: an expression computes in I32 or wider and is converted.
 enum class Scalar : std::uint8_t { Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 };
 
 enum class NumberClass : std::uint8_t { Bool, Signed, Unsigned, Float };
@@ -37,6 +39,7 @@ inline bool is_signed(Scalar s) { return info(s).number_class == NumberClass::Si
 inline bool is_unsigned(Scalar s) { return info(s).number_class == NumberClass::Unsigned; }
 inline bool is_integer(Scalar s) { return is_signed(s) || is_unsigned(s); }
 inline bool is_storage_only(Scalar s) { return s == Scalar::F16 || s == Scalar::BF16; }
+inline bool is_narrow(Scalar s) { return is_integer(s) && info(s).bytes < 4; }
 
 struct Record;
 

@@ -66,7 +66,7 @@ std::string literal_text(Expr e) {
 /// The type that arithmetic happens in; of numbers.
 Scalar promoted(Scalar s) {
   if (is_storage_only(s)) return Scalar::F32;
-  return is_integer(s) && info(s).bytes < 4 ? Scalar::I32 : s;
+  return is_narrow(s) ? Scalar::I32 : s;
 }
 
 Scalar common(Scalar a, Scalar b) {
@@ -102,17 +102,6 @@ Scalar meet(const Operand& weak, Scalar other) {
     help = "bool is not a number: convert it, for example i32(x)";
   }
   fail(Fault::User, "E0220", place, fmt::format("'{}' does not take {}", info(prim).name, types), help);
-}
-
-/// All operands are literals with a defined result: its value. So `2 * 3.14` stays a plain literal.
-Expr folded(ExprPool& pool, Prim prim, const std::vector<Expr>& operands, const Place& place) {
-  std::vector<Number> numbers;
-  for (Expr operand : operands) {
-    const auto* literal = as<Literal>(operand);
-    if (!literal) return {};
-    numbers.push_back(literal->value);
-  }
-  return is_defined(prim, numbers) ? pool.literal(evaluate(prim, numbers), place) : Expr{};
 }
 
 }  // namespace
@@ -171,8 +160,6 @@ Operand apply_promoted(ExprPool& pool, Prim prim, std::vector<Operand> operands,
   std::vector<Expr> converted;
   for (const Operand& operand : operands) converted.push_back(to_type(pool, operand, *type));
   const bool stays_weak = weak && result_type(prim, type->scalar()) != Scalar::Bool;
-  if (stays_weak)
-    if (const Expr value = folded(pool, prim, converted, place)) return {value, true};
   return {pool.apply(prim, std::move(converted), place), stays_weak};
 }
 
@@ -218,12 +205,20 @@ Expr convert_implicitly(ExprPool& pool, Operand value, const Type& to, const Pla
 Operator builtin_operator(ExprPool& pool, Prim prim, const Type& type) {
   Operator op;
   op.type = type;
-  if (!is_combiner(prim) || !type.is_scalar() || !accepts(prim, type.scalar())) return op;
+  if (!type.is_scalar() || !combines(prim, type.scalar())) return op;
   op.prim = prim;
   op.identity = pool.literal(identity(prim, type.scalar()));
   op.associative = true;
   op.commutative = true;
   return op;
+}
+
+Expr combined(ExprPool& pool, const Operator& op, Expr a, Expr b) {
+  if (!op.prim) return pool.invoke(op.function, op.type, {a, b});
+  const Scalar type = op.type.scalar();
+  if (!is_narrow(type)) return pool.apply(*op.prim, {a, b});
+  // No operator can tell the bits that wrapping around loses.
+  return pool.cast(type, pool.apply(*op.prim, {pool.cast(Scalar::I32, a), pool.cast(Scalar::I32, b)}));
 }
 
 }  // namespace twill

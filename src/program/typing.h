@@ -45,4 +45,7 @@ Expr convert_implicitly(ExprPool& pool, Operand value, const Type& to, const Pla
 /// such values.
 struct Operator builtin_operator(ExprPool& pool, Prim prim, const Type& type);
 
+/// What an operator makes of two values.
+Expr combined(ExprPool& pool, const struct Operator& op, Expr a, Expr b);
+
 }  // namespace twill

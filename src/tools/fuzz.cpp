@@ -21,12 +21,14 @@ constexpr const char* examples =
     "  twill fuzz                            200 programs\n"
     "  twill fuzz --seed 4711 --count 1      one of them again\n"
     "  twill fuzz --count 20000 --stats      many, with a table of what they covered\n"
+    "  twill fuzz --count 20000 --no-kernels the checker, the printer and the parser alone\n"
     "  twill fuzz --text examples/*.twill    the parser on changed texts";
 
 struct FuzzCommand {
   FuzzOptions options;
   std::vector<std::string> texts;
-  bool text = false, stats = false, no_shrink = false, no_round_trip = false, optimise = false;
+  bool text = false, stats = false, no_shrink = false, no_round_trip = false, no_kernels = false,
+       optimise = false;
 };
 
 /// One line that is drawn over and over, on terminals only.
@@ -54,6 +56,10 @@ int run_programs(FuzzCommand command) {
   FuzzOptions& options = command.options;
   options.shrink = !command.no_shrink;
   options.judge.round_trip = !command.no_round_trip;
+  if (command.no_kernels) {
+    options.plans = -1;
+    options.inputs = 0;
+  }
   options.judge.machine = detect_machine();
   // Thousands of kernels that nobody runs again have no place in the cache of the user.
   options.judge.cache = cache_directory() / "fuzz";
@@ -84,6 +90,8 @@ Action add_fuzz(CLI::App& app) {
   app.add_flag("--stats", command->stats, "Print how often each feature of programs and plans occurred");
   app.add_flag("--no-shrink", command->no_shrink, "Print failures as they were found");
   app.add_flag("--no-round-trip", command->no_round_trip, "Do not print and parse the programs");
+  app.add_flag("--no-kernels", command->no_kernels,
+               "Check, print and parse the programs, but do not run them");
   app.add_flag("--optimise", command->optimise, "Compile kernels with the usual flags instead of -O1");
   app.add_flag("--text", command->text, "Try the parser on random texts instead");
   app.add_option("FILES", command->texts, "With --text: texts to start from")->check(CLI::ExistingFile);
