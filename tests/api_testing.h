@@ -15,6 +15,7 @@ namespace twill {
 inline void expect_same(const Program& built, const std::string& text) {
   const Program parsed = parse_program("test.twill", text);
   EXPECT_TRUE(same(built, parsed)) << "from C++:\n" << print(built) << "\nfrom text:\n" << print(parsed);
+  EXPECT_TRUE(same(built, parse_program("printed.twill", print(built)))) << print(built);
 }
 
 /// A line of a source of the tests: the mistake in `const auto mistake = [&] { … };`, or the whole line

@@ -325,10 +325,10 @@ TEST_F(Command, UnknownSuite) {
 }
 
 TEST_F(Command, FuzzSaysWhatItTried) {
-  const ExitReport report =
-      line_.twill({"fuzz", "--seed", "1", "--count", "2", "--plans", "1", "--no-round-trip"});
+  const ExitReport report = line_.twill({"fuzz", "--seed", "1", "--count", "2", "--plans", "1"});
   EXPECT_EQ(report.status, 0) << report.output;
   EXPECT_THAT(report.output, StartsWith("2 programs, "));
+  expect({"fuzz", "--no-kernels", "--count", "10"}, 0, "10 programs, 0 runs of kernels, 0 failed\n");
   expect({"fuzz", "--text", "--count", "10"}, 0, "10 texts, and the parser had an answer to each\n");
 }
 

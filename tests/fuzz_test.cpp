@@ -43,7 +43,6 @@ FuzzOptions interpreter_only() {
   FuzzOptions options;
   options.plans = -1;
   options.judge.machine = detect_machine();
-  options.judge.round_trip = false;
   return options;
 }
 
@@ -66,6 +65,17 @@ TEST(FuzzGenerate, ProgramsAreWellFormedAndDeterministic) {
     const Program program = random_program(one, budget);
     EXPECT_TRUE(diagnose(program).empty()) << "seed " << seed;
     EXPECT_TRUE(same(program, random_program(two, budget))) << "seed " << seed;
+  }
+}
+
+TEST(FuzzGenerate, EveryProgramRoundTripsThroughItsText) {
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    Budget budget;
+    budget.strict = seed % 2 == 0;
+    Rng rng(seed);
+    const Program program = random_program(rng, budget);
+    const std::string text = print(program);
+    EXPECT_TRUE(same(parse_program("fuzz", text), program)) << "seed " << seed << "\n" << text;
   }
 }
 
@@ -156,7 +166,6 @@ TEST(Fuzz, KernelsAgreeWithTheInterpreter) {
   options.judge.machine = detect_machine();
   options.judge.cache = cache.path();
   options.judge.compiler_flags = {"-O1"};
-  options.judge.round_trip = false;
   options.most_failures = 3;
   const FuzzReport report = fuzz(options);
   for (const FuzzFailure& failure : report.failures) ADD_FAILURE() << to_string(failure);

@@ -3,6 +3,7 @@
 #include "program/interpret.h"
 
 #include "base/error.h"
+#include "program/text.h"
 #include "program/typing.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +20,11 @@ using enum Scalar;
 
 /// A program under construction.
 struct Builder {
-  Program program;
+  Program program = [] {
+    Program named;
+    named.name = "test";
+    return named;
+  }();
   ExprPool& pool = *program.pool;
 
   Expr lit(std::int64_t value) { return pool.integer(value); }
@@ -71,7 +76,10 @@ struct Builder {
     return program.stages.back();
   }
 
-  Outcome run(std::vector<Data> inputs) const { return interpret(program, inputs); }
+  Outcome run(std::vector<Data> inputs) const {
+    EXPECT_TRUE(same(parse_program("test.twill", print(program)), program)) << print(program);
+    return interpret(program, inputs);
+  }
   std::string error(std::vector<Data> inputs) const {
     try {
       run(std::move(inputs));

@@ -150,6 +150,119 @@ TEST(Text, LiteralsOfEveryTypeRoundTrip) {
       "c: f32 = 0.1; d: f64 = -inf; e: f32 = nan; g: bool = true; h: u8 = 255 }"));
 }
 
+TEST(Text, NarrowIntegersAreComputedInI32) {
+  EXPECT_EQ(printed("def f(x: u8[N]) -> (y, m, s) {\n"
+                    "  y[i] = u8(x[i] + 1)\n"
+                    "  m = max(i) x[i]\n"
+                    "  s[i] = scan(+, i) x[i]\n"
+                    "}"),
+            "def f(x: u8[N]) -> (y, m, s) {\n"
+            "  y[i] = u8(i32(x[i]) + 1)\n"
+            "  m = max(i) x[i]\n"
+            "  s[i] = scan(+, i) x[i]\n"
+            "}\n");
+}
+
+TEST(Text, OperationsOnLiteralsAreLiterals) {
+  EXPECT_EQ(
+      printed("def f(x: f32[N]) -> y { y[i] = ceil(1.5) * x[i] + (if 2 < 1 then -(0.5f32) else 1i32 + 1) }"),
+      "def f(x: f32[N]) -> y {\n"
+      "  y[i] = 2.0 * x[i] + (if false then -0.5 else 2.0)\n"
+      "}\n");
+}
+
+TEST(Text, SuffixesStandWhereNothingElseTellsTheType) {
+  EXPECT_EQ(printed("def f(x: i32[N], c: bool[N]) -> (y, z, u) {\n"
+                    "  y[i] = i32(if c[i] then 1 else 2)\n"
+                    "  z[i] = if c[i] then 1i32 else 2i32\n"
+                    "  u[i] = x[i] + (if c[i] then 1 else -2) + i32(f32(if c[i] then 0.5 else nan))\n"
+                    "}"),
+            "def f(x: i32[N], c: bool[N]) -> (y, z, u) {\n"
+            "  y[i] = i32(if c[i] then 1 else 2)\n"
+            "  z[i] = if c[i] then 1i32 else 2\n"
+            "  u[i] = x[i] + (if c[i] then 1 else -2) + i32(f32(if c[i] then 0.5 else nan))\n"
+            "}\n");
+}
+
+TEST(Text, AnIndexThatSeveralOutputsFoldIsDeclaredOnce) {
+  EXPECT_EQ(printed("def f(x: f64[N]) -> (s, p) { (s[i < N], p[i]) = (sum(k < i) x[k], product(k) x[k]) }"),
+            "def f(x: f64[N]) -> (s, p) {\n"
+            "  (s[i < N], p[i]) = (sum(k < i) x[k], product(k) x[k])\n"
+            "}\n");
+}
+
+TEST(Text, OutputsOfAGeneralStageReadEachOthersPast) {
+  const std::string text =
+      "def f(n: i64) -> (a, b) {\n"
+      "  stage both(i < n) {\n"
+      "    out a: i64[n] at [i] = seq(i) if i >= 1 then b[i - 1] else 0\n"
+      "    out b: i64[n] at [i] = seq(i) if i >= 1 then a[i - 1] + b[i - 1] else 1\n"
+      "  }\n"
+      "}\n";
+  EXPECT_EQ(printed(text), text);
+}
+
+TEST(Text, AValueOfAStageWithABlockIsNotItsResult) {
+  const std::string text =
+      "def f(x: i64[N], n: i64) -> (a, b, c, d) {\n"
+      "  stage every(i < N) {\n"
+      "    block {\n"
+      "      t = x[i] + 1\n"
+      "    }\n"
+      "    out a: i64[N] at [i] = cat(i) t\n"
+      "    out b: i64 = fold(+, i) t[]\n"
+      "    out c: i64 = fold(+, i) i\n"
+      "    out d: i64 = fold(+, i) n[]\n"
+      "  }\n"
+      "}\n";
+  EXPECT_EQ(printed(text), text);
+}
+
+TEST(Text, ABraceBehindAConditionBeginsABlock) {
+  EXPECT_EQ(run("def f(x: f64[N], n: i64) -> y {\n"
+                "  if 1 < min(n, 2) { y[i] = x[i] } else { y[i] = -x[i] }\n"
+                "}",
+                {floats({1, 2}), Data::scalar(Number::of(Scalar::I64, 1))}),
+            (std::vector<double>{-1, -2}));
+}
+
+TEST(Text, AFoldWithAnOperatorEndsWithItsLine) {
+  EXPECT_EQ(printed("def f(x: i64[N]) -> (a, b) {\n"
+                    "  a = fold(bit_or, i) max(x[i], 0)\n"
+                    "  (b[i], s) = (x[i], sum(i) x[i])\n"
+                    "}"),
+            "def f(x: i64[N]) -> (a, b) {\n"
+            "  a = fold(bit_or, i) max(x[i], 0)\n"
+            "  (b[i], s) = (x[i], sum(i) x[i])\n"
+            "}\n");
+}
+
+TEST(Text, AnIndexWalksInsideACollectionThatItBounds) {
+  EXPECT_EQ(printed("def f(x: f64[N]) -> c { c[i] = [ x[i] | j < i ] }"),
+            "def f(x: f64[N]) -> c {\n"
+            "  c[i] = [ x[i] | j < i ]\n"
+            "}\n");
+}
+
+TEST(Text, NamesOfTypesAreQuoted) {
+  EXPECT_EQ(printed("def f(x: f64[N]) -> `f32` { `f32` = max(`i32`) x[`i32`] }"),
+            "def f(x: f64[N]) -> `f32` {\n"
+            "  `f32` = max(`i32`) x[`i32`]\n"
+            "}\n");
+}
+
+TEST(Text, AnOperatorOfTheUserCombinesHalfFloats) {
+  const std::string text =
+      "op last(a: f16, b: f16) -> f16 associative {\n"
+      "  b\n"
+      "}\n"
+      "\n"
+      "def f(x: f16[N]) -> y {\n"
+      "  y = fold(last, i) x[i]\n"
+      "}\n";
+  EXPECT_EQ(printed(text), text);
+}
+
 TEST(Text, TestsBecomeStepsAndExpectations) {
   const Module m = parse(
       "t.twill",
