@@ -135,6 +135,30 @@ ArrayId Generator::born(const std::string& name, const Type& type, const std::st
   return array(name, type, {extent(pool_.size(symbol), 1, 0)});
 }
 
+std::string Generator::array_name(const char* prefix) {
+  if (rng_.chance(3)) {
+    static const std::vector<std::string> words = {
+        "at",    "block",   "born", "carry", "cat",    "clamp", "const", "def", "exp",
+        "f32",   "force",   "from", "i32",   "key",    "keys",  "last",  "len", "max",
+        "next",  "offsets", "onto", "op",    "out",    "print", "seed",  "seq", "size",
+        "stage", "strict",  "test", "type",  "values", "where", "a b"};
+    const std::string& word = rng_.pick(words);
+    if (words_.insert(word).second) return word;
+  }
+  return fresh(prefix);
+}
+
+std::string Generator::index_name(const char* prefix, const Surroundings& around) {
+  constexpr std::size_t most_dims = 4;  // of a stage
+  const std::string name(1, rng_.pick({'i', 'j', 'k'}));
+  const std::vector<std::string>& all = program_.dim_names;
+  bool taken = std::find(all.end() - static_cast<std::ptrdiff_t>(std::min(all.size(), most_dims)), all.end(),
+                         name) != all.end();
+  for (const VisibleIndex& index : around.indices)
+    taken = taken || all[static_cast<std::size_t>(index.dim.value)] == name;
+  return taken || rng_.chance(40) ? fresh(prefix) : name;
+}
+
 void Generator::choose_inputs() {
   const auto input = [&](ArrayId id, std::optional<Number> fallback = {}) {
     program_.inputs.push_back({id, fallback});
@@ -154,7 +178,7 @@ void Generator::choose_inputs() {
   // Every symbol has an input that binds it.
   std::vector<Extent> binding;
   for (const Symbol& symbol : program_.symbols) binding.push_back(extent(pool_.size(symbol.id), 1, 0));
-  for (const Extent& e : binding) input(array(fresh("x"), any_type(), {e}));
+  for (const Extent& e : binding) input(array(array_name("x"), any_type(), {e}));
   if (rng_.chance(40)) {
     const Extent rows = rng_.pick(binding);
     const ArrayId ptr = array("ptr", rng_.pick({Scalar::I64, Scalar::I32}), {extent(rows.base, 1, 1)});
@@ -166,12 +190,12 @@ void Generator::choose_inputs() {
     std::vector<Extent> shape;
     const int rank = rng_.weighted({15, 35, 40, 10});
     for (int d = 0; d < rank; ++d) shape.push_back(any_extent());
-    input(array(fresh("x"), any_type(), std::move(shape)));
+    input(array(array_name("x"), any_type(), std::move(shape)));
   }
   if (rng_.chance(30)) {
     const Scalar type = number_type().scalar();
     const std::int64_t count = rng_.between(1, 5);
-    const ArrayId id = array(fresh("w"), type, {extent({}, 0, count)});
+    const ArrayId id = array(array_name("w"), type, {extent({}, 0, count)});
     Constant constant{id, {}};
     for (std::int64_t k = 0; k < count; ++k)
       constant.elements.push_back(Number::of_double(type, static_cast<double>(rng_.between(-4, 4))));

@@ -30,13 +30,13 @@ ArrayId Generator::computed(Type type, const std::vector<Extent>& shape, const S
   Stage stage;
   Output output;
   for (const Extent& e : shape) {
-    const NewDim dim = rectangular_dim(fresh("i"), e, 0);
+    const NewDim dim = rectangular_dim(index_name("i", around), e, 0);
     use(dim, inside);
     stage.dims.push_back(dim.dim);
     output.combine.push_back(Cat{});
     output.at.push_back(pool_.index(dim.dim.id));
   }
-  output.array = array(fresh("a"), type, shape);
+  output.array = array(array_name("a"), type, shape);
   output.value = value(type, inside);
   if (is_state) output.value = bounded(output.value);
   const ArrayId id = output.array;
@@ -57,7 +57,7 @@ Stage Generator::block_stage(Surroundings around, int depth) {
   std::vector<NewDim> dims;
   const int count = rng_.weighted({25, 55, 20});
   for (int k = 0; k < count; ++k) {
-    dims.push_back(rectangular_dim(fresh("i"), any_extent(), 0));
+    dims.push_back(rectangular_dim(index_name("i", around), any_extent(), 0));
     use(dims.back(), around);
     stage.dims.push_back(dims.back().dim);
   }
@@ -84,7 +84,7 @@ Stage Generator::block_stage(Surroundings around, int depth) {
       output.at.push_back(pool_.index(dims[d].dim.id));
     }
     shape.insert(shape.end(), inner.begin(), inner.end());
-    output.array = array(fresh("b"), type, std::move(shape));
+    output.array = array(array_name("b"), type, std::move(shape));
     return output;
   };
   if (rng_.chance(35)) {
@@ -134,8 +134,8 @@ Stage Generator::loop_stage(const Surroundings& outer, int depth, std::vector<St
   Stage stage;
   Surroundings around = outer;
   const bool while_loop = rng_.chance(35);
-  NewDim step =
-      rectangular_dim(fresh("t"), rng_.chance(60) ? extent({}, 0, rng_.between(0, 4)) : any_extent(), 0);
+  NewDim step = rectangular_dim(index_name("t", around),
+                                rng_.chance(60) ? extent({}, 0, rng_.between(0, 4)) : any_extent(), 0);
   std::vector<ArrayId> starts;
   for (const ArrayId id : visible_)
     if (may_carry(program_[id].type) && acceptable(bounds_[id])) starts.push_back(id);
@@ -150,7 +150,7 @@ Stage Generator::loop_stage(const Surroundings& outer, int depth, std::vector<St
         starts.empty() || rng_.chance(30) ? computed(number_type(), {}, outer, before) : rng_.pick(starts);
     if (k > 0 && rng_.chance(40)) start = states.back().carry.init;
     const std::vector<Extent> shape = held_.at(start).shape;
-    const ArrayId inside = array(fresh("u"), program_[start].type, shape);
+    const ArrayId inside = array(array_name("u"), program_[start].type, shape);
     expect(inside, bounds_[start]);
     states.push_back({{inside, start, {}}, shape});
   }
@@ -161,12 +161,12 @@ Stage Generator::loop_stage(const Surroundings& outer, int depth, std::vector<St
     // A counter makes sure that it ends.
     Stage zero;
     Output output;
-    output.array = array(fresh("a"), Scalar::I64, {});
+    output.array = array(array_name("a"), Scalar::I64, {});
     output.value = pool_.integer(0);
     const ArrayId start = output.array;
     zero.outputs.push_back(std::move(output));
     finish(std::move(zero), before);
-    const ArrayId inside = array(fresh("u"), Scalar::I64, {});
+    const ArrayId inside = array(array_name("u"), Scalar::I64, {});
     expect(inside, {});
     counter = State{{inside, start, {}}, {}};
     const Expr now = pool_.read(inside, Scalar::I64, {});
@@ -193,7 +193,7 @@ Stage Generator::loop_stage(const Surroundings& outer, int depth, std::vector<St
   if (counter) {
     Stage next;
     Output output;
-    output.array = array(fresh("a"), Scalar::I64, {});
+    output.array = array(array_name("a"), Scalar::I64, {});
     output.value =
         pool_.apply(Prim::Add, {pool_.read(counter->carry.inside, Scalar::I64, {}), pool_.integer(1)});
     counter->carry.next = output.array;
@@ -210,7 +210,7 @@ Stage Generator::loop_stage(const Surroundings& outer, int depth, std::vector<St
       output.at.push_back(pool_.index(step.dim.id));
       shape.insert(shape.begin(), step.extent);
     }
-    output.array = array(fresh("u"), program_[result].type, std::move(shape));
+    output.array = array(array_name("u"), program_[result].type, std::move(shape));
     block.results.push_back(result);
     stage.outputs.push_back(std::move(output));
   };
@@ -228,7 +228,7 @@ Stage Generator::loop_stage(const Surroundings& outer, int depth, std::vector<St
     const Type type = any_type();
     output.combine.push_back(Seq{});
     output.at.push_back(pool_.index(step.dim.id));
-    output.array = array(fresh("u"), type, {step.extent});
+    output.array = array(array_name("u"), type, {step.extent});
     output.value = value(type, around);
     block.results.push_back(ArrayId{});
     stage.outputs.push_back(std::move(output));

@@ -18,7 +18,7 @@ void Generator::fold_past(const NewDim& sequential, const Surroundings& around, 
   Output output;
   std::vector<Extent> shape;
   const auto cross = [&](Combine combine) {
-    const NewDim dim = rectangular_dim(fresh("i"), any_extent(), 0);
+    const NewDim dim = rectangular_dim(index_name("i", inside), any_extent(), 0);
     use(dim, inside);
     stage.dims.push_back(dim.dim);
     if (is<Cat>(combine)) {
@@ -28,7 +28,7 @@ void Generator::fold_past(const NewDim& sequential, const Surroundings& around, 
     output.combine.push_back(std::move(combine));
   };
   if (rng_.chance(25)) cross(Cat{});
-  const std::string name = fresh("k");
+  const std::string name = index_name("k", inside);
   const NewDim earlier{
       {program_.add_dim(name), name, pool_.integer(0), pool_.index(s), {}, {}}, sequential.cap, {}, false};
   use(earlier, inside);
@@ -37,7 +37,7 @@ void Generator::fold_past(const NewDim& sequential, const Surroundings& around, 
   stage.dims.push_back(earlier.dim);
   output.combine.push_back(Fold{*op});
   if (rng_.chance(20)) cross(Fold{*op});
-  output.array = array(fresh("f"), type, std::move(shape));
+  output.array = array(array_name("f"), type, std::move(shape));
   output.value = value(type, inside);
   if (rng_.chance(25)) output.guard = condition(inside, 4);
   stage.outputs.push_back(std::move(output));
@@ -49,24 +49,24 @@ Stage Generator::sequential_stage(Surroundings around, int depth) {
   Stage stage;
   const int second = rng_.weighted({40, 20, 15, 15, 10});
   std::vector<NewDim> dims;
-  if (second == CatOutside) dims.push_back(rectangular_dim(fresh("i"), any_extent(), 0));
+  if (second == CatOutside) dims.push_back(rectangular_dim(index_name("i", around), any_extent(), 0));
   const std::size_t first = dims.size();
-  dims.push_back(rectangular_dim(fresh("i"), any_extent(), 0));
+  dims.push_back(rectangular_dim(index_name("i", around), any_extent(), 0));
   for (const NewDim& dim : dims) use(dim, around);
   const NewDim sequential = dims[first];
   const DimId s = sequential.dim.id;
   std::optional<DimId> earlier;
   if (second == FoldInside && rng_.chance(50)) {
-    const DimId id = program_.add_dim(fresh("k"));
+    const DimId id = program_.add_dim(index_name("k", around));
     dims.push_back({{id, program_.dim_names.back(), pool_.integer(0), pool_.index(s), {}, {}},
                     sequential.cap,
                     {},
                     false});
     earlier = id;
   } else if (second == FoldInside) {
-    dims.push_back(new_dim(fresh("i"), around));
+    dims.push_back(new_dim(index_name("i", around), around));
   } else if (second == CatInside || second == SeqInside) {
-    dims.push_back(rectangular_dim(fresh("i"), any_extent(), 0));
+    dims.push_back(rectangular_dim(index_name("i", around), any_extent(), 0));
   }
   if (dims.size() > first + 1) use(dims.back(), around);
   for (const NewDim& dim : dims) stage.dims.push_back(dim.dim);
@@ -99,7 +99,7 @@ Stage Generator::sequential_stage(Surroundings around, int depth) {
       if (equal) old.push_back(id);
     }
     if (!old.empty() && rng_.chance(50)) output.into = rng_.pick(old);
-    output.array = array(fresh("s"), type, shape);
+    output.array = array(array_name("s"), type, shape);
     OwnPast past{output.array, {}, s, earlier, second == CatOutside};
     for (const std::size_t d : written) past.at.push_back(dims[d].dim.id);
     for (const DimId id : past.at) output.at.push_back(pool_.index(id));

@@ -49,7 +49,7 @@ void Generator::use(const NewDim& dim, Surroundings& around) {
 std::vector<Generator::NewDim> Generator::new_dims(int count, Surroundings& around) {
   std::vector<NewDim> dims;
   for (int k = 0; k < count; ++k) {
-    dims.push_back(new_dim(fresh("i"), around));
+    dims.push_back(new_dim(index_name("i", around), around));
     use(dims.back(), around);
   }
   return dims;
@@ -104,7 +104,7 @@ void Generator::write_everywhere(Output& output, const std::vector<NewDim>& dims
       at = pool_.apply(Prim::Sub, {pool_.apply(Prim::Sub, {dim.extent.expr, pool_.integer(1)}), at});
     output.at.push_back(at);
   }
-  output.array = array(fresh("a"), type, std::move(shape));
+  output.array = array(array_name("a"), type, std::move(shape));
 }
 
 Output Generator::dense_output(const std::vector<NewDim>& dims, const Surroundings& around) {
@@ -159,7 +159,7 @@ std::optional<Output> Generator::new_version(const std::vector<NewDim>& dims, co
     if (!at) continue;
     output.at = *at;
     output.into = old;
-    output.array = array(fresh("v"), type, std::vector(held_.at(old).shape));
+    output.array = array(array_name("v"), type, std::vector(held_.at(old).shape));
     const bool folds = std::ranges::any_of(output.combine, is<Fold>);
     const auto identities = [](const Combine& c) {
       const auto* fold = std::get_if<Fold>(&c);
@@ -199,7 +199,7 @@ Output Generator::scatter_output(const std::vector<NewDim>& dims, const Surround
   const std::optional<Operator> op = rng_.chance(70) ? any_operator(type, true) : std::nullopt;
   for (std::size_t d = 0; d < dims.size(); ++d) output.combine.push_back(Scatter{op});
   output.accumulates = output.into && op;
-  output.array = array(fresh("h"), type, shape);
+  output.array = array(array_name("h"), type, shape);
   Expr guard;
   for (const Extent& e : shape) {
     Expr at = index_value(around, 5);
@@ -231,7 +231,7 @@ std::optional<Output> Generator::append_output(const std::vector<NewDim>& dims, 
              : static_cast<std::size_t>(rng_.between(1, static_cast<std::int64_t>(rows)));
   const Type type = any_type();
   Output output;
-  const std::string name = fresh("c");
+  const std::string name = array_name("c");
   output.array = born(name, type, name + "_len");
   Expr count = pool_.integer(1);
   for (std::size_t d = 0; d < dims.size(); ++d) {
@@ -258,7 +258,7 @@ Output Generator::group_output(const std::vector<NewDim>& dims, const Surroundin
   const Type key = key_type();
   const std::optional<Operator> op = rng_.chance(50) ? any_operator(type, rng_.chance(80)) : std::nullopt;
   Output output;
-  const std::string name = fresh("g");
+  const std::string name = array_name("g");
   for (std::size_t d = 0; d < dims.size(); ++d) output.combine.push_back(Group{op});
   if (op) {
     output.keys = born(name + "_keys", key, name + "_len");

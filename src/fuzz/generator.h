@@ -10,6 +10,7 @@
 #include "fuzz/generate.h"
 
 #include <optional>
+#include <set>
 
 namespace twill {
 
@@ -83,6 +84,10 @@ class Generator {
   ArrayId array(const std::string& name, const Type& type, std::vector<Extent> shape);
   ArrayId born(const std::string& name, const Type& type, const std::string& length);
   std::string fresh(const char* prefix) { return prefix + std::to_string(++names_); }
+  /// Of an array: now and then a word that means something where it stands elsewhere.
+  std::string array_name(const char* prefix);
+  /// Of a dimension: often that of another one which cannot be meant inside.
+  std::string index_name(const char* prefix, const Surroundings& around);
 
   // ---- generate_operator.cpp
   /// Nothing if there is none with an identity.
@@ -164,6 +169,7 @@ class Generator {
   ExprPool& pool_;
   ErrorBounds bounds_;
   int names_ = 0;
+  std::set<std::string> words_;  // that are names
 
   std::vector<Scalar> scalars_;  // element types in use
   std::vector<Type> records_;

@@ -158,7 +158,8 @@ class Comparison {
            all(a.at, b.at, &Comparison::exprs) && exprs(a.value, b.value) && exprs(a.guard, b.guard) &&
            optional(a.into, b.into, &Comparison::arrays) && exprs(a.key, b.key) &&
            optional(a.offsets, b.offsets, &Comparison::arrays) &&
-           optional(a.keys, b.keys, &Comparison::arrays) && a.force == b.force && a.accumulates == b.accumulates;
+           optional(a.keys, b.keys, &Comparison::arrays) && a.force == b.force &&
+           a.accumulates == b.accumulates;
   }
 
   bool arguments(const std::variant<std::string, Expr>& a, const std::variant<std::string, Expr>& b) {
@@ -175,22 +176,33 @@ class Comparison {
     return arrays(a.inside, b.inside) && arrays(a.init, b.init) && arrays(a.next, b.next);
   }
 
-  bool blocks(const Block& a, const Block& b) {
-    return all(a.carries, b.carries, &Comparison::carries) && all(a.stages, b.stages, &Comparison::stages) &&
-           all(a.results, b.results, &Comparison::arrays);
+  /// A result counts if its output has no value of its own.
+  bool blocks(const Block& a, const Block& b, const std::vector<Output>& outputs) {
+    if (!all(a.carries, b.carries, &Comparison::carries) || !all(a.stages, b.stages, &Comparison::stages) ||
+        a.results.size() != b.results.size())
+      return false;
+    for (std::size_t i = 0; i < a.results.size(); ++i) {
+      const bool counts = i >= outputs.size() || !outputs[i].value;
+      if (counts && !arrays(a.results[i], b.results[i])) return false;
+    }
+    return true;
   }
 
-  bool body(const Formula&, const Formula&) { return true; }
-  bool body(const Nested& a, const Nested& b) { return blocks(*a.block, *b.block); }
-  bool body(const Branch& a, const Branch& b) {
-    return exprs(a.condition, b.condition) && blocks(*a.then, *b.then) && blocks(*a.otherwise, *b.otherwise);
+  bool body(const Formula&, const Formula&, const std::vector<Output>&) { return true; }
+  bool body(const Nested& a, const Nested& b, const std::vector<Output>& outputs) {
+    return blocks(*a.block, *b.block, outputs);
+  }
+  bool body(const Branch& a, const Branch& b, const std::vector<Output>& outputs) {
+    return exprs(a.condition, b.condition) && blocks(*a.then, *b.then, outputs) &&
+           blocks(*a.otherwise, *b.otherwise, outputs);
   }
 
   bool stages(const Stage& a, const Stage& b) {
     return a.name == b.name && a.hints == b.hints && all(a.dims, b.dims, &Comparison::dims) &&
            a.body.index() == b.body.index() &&
-           std::visit([&](const auto& x) { return body(x, std::get<std::decay_t<decltype(x)>>(b.body)); },
-                      a.body) &&
+           std::visit(
+               [&](const auto& x) { return body(x, std::get<std::decay_t<decltype(x)>>(b.body), a.outputs); },
+               a.body) &&
            all(a.outputs, b.outputs, &Comparison::outputs) && all(a.effects, b.effects, &Comparison::effects);
   }
 
