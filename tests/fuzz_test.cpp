@@ -136,7 +136,7 @@ TEST(FuzzGenerate, CoversTheModel) {
 TEST(FuzzPlan, RandomPlansAreLegalAndOfAllKinds) {
   const Machine machine = detect_machine();
   std::map<std::string, int> features;
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
     FuzzOptions options = interpreter_only();
     options.plans = 2;
     FuzzCase one;

@@ -288,6 +288,26 @@ TEST(Text, TestsBecomeStepsAndExpectations) {
   EXPECT_EQ(std::get<ErrorExpectation>(t.expectations[3]).text, "never");
 }
 
+TEST(Text, DeepExpressionsPrintInParts) {
+  Program p;
+  p.name = "f";
+  const ArrayId x = p.add_array("x", Scalar::F64, {}), y = p.add_array("y", Scalar::F64, {});
+  p.inputs.push_back({x, {}});
+  Expr value = p.pool->read(x, Scalar::F64, {});
+  for (int i = 0; i < 1000; ++i) value = p.pool->apply(Prim::Neg, {p.pool->apply(Prim::Sqrt, {value})});
+  Output output;
+  output.array = y;
+  output.value = value;
+  Stage stage;
+  stage.name = "y";
+  stage.outputs.push_back(output);
+  p.stages.push_back(stage);
+  p.results = {y};
+  round_trips(p);
+  for (int i = 0; i < 100'000; ++i) value = p.pool->apply(Prim::Sqrt, {value});
+  EXPECT_GT(print(p, value).size(), 600'000U);
+}
+
 TEST(Text, SharedExpressionsPrintInReasonableSize) {
   std::string text = "fn f(x: f64) -> f64 {\n  a0 = x + 1\n";
   for (int i = 1; i <= 40; ++i) {

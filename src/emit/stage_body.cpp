@@ -173,8 +173,9 @@ Code StageNest::outputs(const Block* block) {
       }
       value = t_.read(result);
     }
-    // Whatever the guard says, the element has a point.
-    if (role.touched) code.push_back(t_.put(role.touched, {}, t_.pool().boolean(true)));
+    // Whatever the guard says, the element has a point. (An inner fold hands on a value without any.)
+    if (role.touched && role.folds.size() == 1)
+      code.push_back(t_.put(role.touched, {}, t_.pool().boolean(true)));
     add_guarded(code, at_point(output.guard), consume(role, value));
   }
   return code;
@@ -344,6 +345,7 @@ Code StageNest::close(Role& role, int level) {
     }
     const Expr value = t_.read(group.accumulator);
     append(done, g == 0 ? complete(role, value) : fold_into(role.folds[g - 1], role, value));
+    if (g == 1 && role.touched) done.push_back(t_.put(role.touched, {}, t_.pool().boolean(true)));
     add_guarded(code, g == 0 && role.touched ? t_.read(role.touched) : Expr{}, std::move(done));
   }
   if (!role.running || role.running_level != level || !first_pass_) return code;

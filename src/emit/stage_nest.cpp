@@ -57,7 +57,8 @@ void StageNest::find_roles() {
     }
     find_folds(role);
     const std::string name = t_.program()[output.array].name;
-    if (!role.folds.empty() && output.into && !output.accumulates)
+    // A fold inside of a scan has a value for every point of that.
+    if (!role.folds.empty() && output.into && !output.accumulates && role.scan_dim < 0)
       role.touched = t_.new_variable(name + "_touched", Scalar::Bool);
     for (int l = 0; l < static_cast<int>(levels_.size()); ++l) {
       const bool whole_part = levels_[l].cut.kind == Cut::Kind::Parts;

@@ -158,7 +158,8 @@ struct Output {
   // Without `into`, a dense output must be written completely: no guard unless all its elements
   // still get a value (a fold starts from its identity, a scatter from its operator's identity, or
   // zero when it overwrites). An element of a fold is written if the domain has a point for it,
-  // whatever the guard says; without Fold it is written if the guard holds.
+  // whatever the guard says (of folds with several operators, a point of the dimensions of the outermost
+  // one; inside of a scan, a point of that); without Fold it is written if the guard holds.
 };
 
 /// Something the world can see. Effects of one kind happen in the order of the source program.

@@ -14,6 +14,7 @@ namespace {
 
 constexpr int level_choice = 0, level_not = 3, level_sum = 5, level_unary = 7, level_postfix = 8;
 constexpr std::size_t large_tree = 400;
+constexpr int deepest = 128;
 
 std::string parenthesised(std::string text, bool needed) { return needed ? "(" + text + ")" : text; }
 
@@ -74,20 +75,26 @@ std::string Printer::expr(Expr e, int level, bool converted) {
   return parenthesised(text.text, level > text.level);
 }
 
-/// Gives names to what a large expression uses often.
+/// Gives names to what a large expression uses often, and to parts of a deep one.
 std::string Printer::share(Expr e) {
   std::map<const Node*, std::size_t> sizes;
   if (tree_size(e, sizes) <= large_tree) return {};
-  std::map<const Node*, int> uses;
+  std::map<const Node*, int> uses, depths;
   visit(e, [&](Expr node) {
-    for (const Expr arg : node->args) ++uses[arg.get()];
+    int& depth = depths[node.get()];
+    for (const Expr arg : node->args) {
+      ++uses[arg.get()];
+      depth = std::max(depth, depths[arg.get()] + 1);
+    }
   });
-  std::vector<Expr> often;
+  std::vector<Expr> named;
   visit(e, [&](Expr node) {
-    if (uses[node.get()] > 1 && sizes[node.get()] > 6 && node != e) often.push_back(node);
+    const bool often = uses[node.get()] > 1 && sizes[node.get()] > 6;
+    const bool deep = (depths[node.get()] + 1) % deepest == 0;
+    if ((often || deep) && node != e) named.push_back(node);
   });
   std::string lets;
-  for (const Expr node : often) {
+  for (const Expr node : named) {
     const Spelling value = spell(node, false);
     std::string fresh;
     for (std::size_t n = shared_.size() + 1; fresh.empty() || taken_.contains(fresh); ++n)
