@@ -78,8 +78,9 @@ struct Builder {
   }
 
   Outcome run(std::vector<Data> inputs) const {
-    if (diagnose(program).empty())
+    if (diagnose(program).empty()) {
       EXPECT_TRUE(same(parse_program("test.twill", print(program)), program)) << print(program);
+    }
     return interpret(program, inputs);
   }
   std::string error(std::vector<Data> inputs) const {

@@ -47,6 +47,12 @@ TEST(TextErrors, SeveralAreReported) {
             "6:15 E0110 expected ']', found ')'\n");
 }
 
+TEST(TextErrors, NothingAccumulatesInsideOfAScan) {
+  EXPECT_EQ(messages_of("def f(x: f64[N], a: f64[N, M]) -> y { y[i] onto x = scan(+, i) sum(k) a[i, k] }"),
+            "1:39 E0318 in stage 'y': output 'y' accumulates inside of a scan (fold onto the array in a stage of "
+            "its own, and scan that)\n");
+}
+
 TEST(TextErrors, ConsequencesAreNotReported) {
   EXPECT_EQ(
       messages_of("def g(x: f33[N]) -> y { a[i] = x[i]; y[i] = a[i] }\ndef h(x: f32[N]) -> y { y = g(x) }\n"),

@@ -170,7 +170,8 @@ std::optional<Output> Generator::new_version(const std::vector<NewDim>& dims, co
       const auto* fold = std::get_if<Fold>(&c);
       return fold && !(fold->op == first->op);
     });
-    output.accumulates = folds && !nests && rng_.chance(50);
+    const bool scans = std::ranges::any_of(output.combine, is<Scan>);
+    output.accumulates = folds && !nests && !scans && rng_.chance(50);
     output.value = value(type, around);
     if (std::ranges::all_of(output.combine, identities) && std::ranges::none_of(output.combine, is<Scan>) &&
         rng_.chance(40))

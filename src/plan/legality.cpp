@@ -478,15 +478,6 @@ class Judge {
     const std::string& old = program_[*output.into].name;
     if (!site_.disposable.contains(*output.into))
       refuse("illegal-alias", "the old version of '" + old + "' is still needed");
-    // The memory of a collection is found once its length is known, not where the new version has its own.
-    for_each_stage(program_.stages, [&](const Stage& stage) {
-      for (const Output& made : stage.outputs) {
-        const bool collects =
-            std::ranges::any_of(made.combine, [](const Combine& c) { return is<Append>(c) || is<Group>(c); });
-        if (collects && std::ranges::count(defined_arrays(made), *output.into) > 0)
-          refuse("illegal-alias", "the length of '" + old + "' is born with it");
-      }
-    });
     if (!std::holds_alternative<Formula>(stage_.body)) refuse("illegal-alias", "the body is a block");
     for (const Combine& combine : output.combine) {
       if (is<Fold>(combine)) refuse("illegal-alias", name + " is folded");

@@ -199,6 +199,11 @@ bool Checker::check_dense(const Stage& stage, std::size_t position, const Scope&
            "only a fold, or a scatter with an operator, into an array accumulates");
     good = false;
   }
+  if (output.accumulates && std::ranges::any_of(output.combine, is<Scan>)) {
+    report("E0318", place, fmt::format("output {} accumulates inside of a scan", quoted(output.array)),
+           "fold onto the array in a stage of its own, and scan that");
+    good = false;
+  }
   if (output.guard && !output.into) {
     for (const Combine& combine : output.combine) {
       const auto* fold = std::get_if<Fold>(&combine);

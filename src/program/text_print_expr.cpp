@@ -14,7 +14,7 @@ namespace {
 
 constexpr int level_choice = 0, level_not = 3, level_sum = 5, level_unary = 7, level_postfix = 8;
 constexpr std::size_t large_tree = 400;
-constexpr int deepest = 128;
+constexpr int deepest = 32;
 
 std::string parenthesised(std::string text, bool needed) { return needed ? "(" + text + ")" : text; }
 
@@ -36,7 +36,11 @@ bool has_suffix_always(const Number& value) { return value.type == Scalar::U64 &
 }  // namespace
 
 std::string quoted(const std::string& name) {
-  if (is_plain_name(name) && name != "from" && name != "onto" && !scalar_named(name)) return name;
+  // Words that mean something where a name may stand.
+  static const std::set<std::string, std::less<>> words = {"carry",  "const", "def", "extern",   "fn",
+                                                           "from",   "onto",  "op",  "schedule", "stage",
+                                                           "strict", "test",  "type"};
+  if (is_plain_name(name) && !words.contains(name) && !scalar_named(name)) return name;
   std::string safe = name.empty() ? "_" : name;
   std::replace_if(
       safe.begin(), safe.end(), [](char c) { return c == '`' || c == '\n'; }, '_');
