@@ -58,6 +58,43 @@ int main() {
 }
 )";
 
+constexpr const char* shared_types = R"(type P = { key: i32, weight: f64 }
+type Q = { p: P, n: i64 }
+def keys(x: P[N]) -> s { s = sum(i) x[i].key }
+def quotients(x: Q[N], d: i64[N]) -> (c, e) {
+  c = [ x[i].n | i < N, x[i].p.key > 0 ]
+  e = [ 10 / d[i] | i < N, x[i].n > 0 ]
+}
+)";
+
+constexpr const char* owner_main = R"(#include "keys.h"
+#include "quotients.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *take(void *self, size_t bytes) { return *(int *)self += 1, aligned_alloc(64, bytes); }
+
+int main(void) {
+  const P p[2] = {{1, 0.5}, {2, 2.5}};
+  const Q q[2] = {{p[0], 5}, {p[1], 6}};
+  int64_t d[2] = {5, 2}, *c, *e, c_shape[1], e_shape[1];
+  int64_t sum;
+  int taken = 0;
+  const twill_host half = {&taken, take, NULL, NULL};
+  keys(NULL, p, 2, &sum);
+  int32_t code = quotients(&half, q, d, 2, &c, c_shape, &e, e_shape);
+  printf("%d, %s: %d %d of %d, %d %d of %d\n", (int)sum, quotients_error(code), (int)c[0], (int)c[1],
+         (int)c_shape[0], (int)e[0], (int)e[1], (int)e_shape[0]);
+  free(c);
+  free(e);
+  d[1] = 0;
+  code = quotients(NULL, q, d, 2, &c, c_shape, &e, e_shape);
+  printf("%s: %d %d, %d %d, %d\n", quotients_error(code), c == NULL, (int)c_shape[0], e == NULL, (int)e_shape[0],
+         taken);
+  return 0;
+}
+)";
+
 class Build : public testing::Test {
  protected:
   /// Runs a shell line that must succeed, and returns what it printed.
@@ -86,6 +123,36 @@ TEST_F(Build, AForeignCppProgramUsesItAndSeesErrors) {
   const std::string output = shell("./main");
   EXPECT_THAT(output, testing::StartsWith("no error: 3.5 1.5, 0\n"));
   EXPECT_THAT(output, HasSubstr("stage 'y'"));
+}
+
+TEST_F(Build, HeadersShareTypesAndErrorsLeaveNothingToFree) {
+  line_.file("types.twill", shared_types);
+  shell(
+      "build/twill build types.twill --def keys -o out; build/twill build types.twill --def quotients -o "
+      "out");
+  line_.file("main.c", owner_main);
+  shell("cc -std=c11 -Wall -Wextra -Werror main.c -Iout -Lout -lkeys -lquotients -lm -fopenmp -o main");
+  EXPECT_EQ(shell("./main"),
+            "3, no error: 5 6 of 2, 2 5 of 2\nstage 'e' divides an integer by zero: 1 0, 1 0, 0\n");
+  const std::string header = read_file(line_.path("out/quotients.h"));
+  EXPECT_THAT(header, HasSubstr("     c_out: i64[c_len], set to memory that the caller gives to free\n"));
+  EXPECT_THAT(
+      header,
+      HasSubstr("   After an error the results may hold anything, but nothing is left to be freed: memory "
+                "that would have been\n   the caller's is null, with extents 0. */\n"));
+  EXPECT_THAT(header,
+              HasSubstr("   allocate and release belong together: if either is null, memory comes from "
+                        "aligned_alloc and goes to free.\n"));
+}
+
+TEST_F(Build, TypesOfOneNameThatDifferAreAnError) {
+  line_.file("types.twill", shared_types);
+  line_.file("others.twill", "type P = { key: i64 }\ndef other(x: P[N]) -> s { s = sum(i) x[i].key }\n");
+  shell("build/twill build types.twill --def keys -o out; build/twill build others.twill -o out");
+  line_.file("main.c", "#include \"keys.h\"\n#include \"other.h\"\n");
+  const ExitReport report = line_.shell("cc -std=c11 -c main.c -Iout");
+  EXPECT_NE(report.status, 0);
+  EXPECT_THAT(report.output, HasSubstr("other.h"));
 }
 
 TEST_F(Build, TheSourceAloneIsEnough) {

@@ -366,7 +366,7 @@ void CCode::of(const Local& s) {
 void CCode::of(const Allocate& s) {
   const std::string type = c_.names.type(program_[s.array].type), &name = c_.names.of(s.array);
   CExpressions print = expressions();
-  const std::string count = print.number_of_elements(s.array);
+  const std::string count = print.elements_wanted(s.array);
   lines(print.take_lines());
   const std::string call =
       s.keep ? c_.prelude.need("twill_keep") + "(" : std::string("twill_allocate(frame, ");
@@ -496,7 +496,8 @@ void CCode::of(const Perform& s) {
     }
   }
   line("const twill_number numbers[] = {" + (count == 0 ? std::string("{0, {.i = 0}}") : numbers) + "};");
-  line("if (!" + c_.prelude.need("twill_perform") + "(frame, " + std::to_string(number) + ", " +
+  w_->uses_bad = true;  // after a failure nothing happens any more
+  line("if (bad == 0 && !" + c_.prelude.need("twill_perform") + "(frame, " + std::to_string(number) + ", " +
        std::to_string(count) + ", numbers)) printf(\"" + format + "\\n\"" + printed + ");");
   close();
 }

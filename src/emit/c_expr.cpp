@@ -484,13 +484,23 @@ CText CExpressions::print_read(Expr e) {
   return {name};
 }
 
+std::string CExpressions::extent_of(Expr extent) {
+  return as<Literal>(extent) ? text(extent)
+                             : context_.prelude.need("twill_extent") + "(" + text(extent) + ")";
+}
+
 std::string CExpressions::number_of_elements(ArrayId array) {
   std::string product;
+  for (Expr extent : program_[array].shape) product += (product.empty() ? "" : " * ") + extent_of(extent);
+  return product.empty() ? "1" : product;
+}
+
+std::string CExpressions::elements_wanted(ArrayId array) {
+  std::string product;
   for (Expr extent : program_[array].shape) {
-    const Literal* literal = as<Literal>(extent);
-    const std::string factor =
-        literal ? text(extent) : context_.prelude.need("twill_extent") + "(" + text(extent) + ")";
-    product += (product.empty() ? "" : " * ") + factor;
+    product = product.empty()
+                  ? extent_of(extent)
+                  : context_.prelude.need("twill_times") + "(" + product + ", " + extent_of(extent) + ")";
   }
   return product.empty() ? "1" : product;
 }

@@ -55,6 +55,8 @@ class CExpressions {
 
   std::string literal(const Number& value);
   std::string number_of_elements(ArrayId array);
+  /// The same for memory that nobody has yet: a product that cannot be counted does not wrap around.
+  std::string elements_wanted(ArrayId array);
 
   /// op(a, b) of two printed operands.
   std::string combine(const Operator& op, const CText& a, const CText& b);
@@ -67,6 +69,7 @@ class CExpressions {
   CText print_lazy(Expr condition, Expr then, Expr otherwise, const Type& type);
   CText apply(Prim prim, const Type& type, std::vector<CText> operands);
   CText infix(const char* op, int binds, const CText& a, const CText& b, const Type& type);
+  std::string extent_of(Expr extent);
   std::string within(const std::string& subscript, Expr extent);
   std::string boundary(Boundary rule, Expr subscript, Expr extent);
   std::string linear(ArrayId array, std::span<const std::string> subscripts);

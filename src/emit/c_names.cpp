@@ -179,10 +179,18 @@ std::string CNames::type(const Type& type) {
 std::string CNames::record_definitions() {
   std::string text;
   for (const auto& [type, name] : records_) {
-    text += "typedef struct {\n";
-    for (const Field& field : type.record().fields)
-      text += "  " + this->type(field.type) + " " + c_field(field.name) + ";\n";
-    text += "} " + name + ";\n\n";
+    // Words with their lengths, so that only equal definitions have equal guards.
+    std::string guard = "TWILL_TYPE", fields;
+    const auto spell = [&](const std::string& word) { guard += "_" + std::to_string(word.size()) + word; };
+    spell(name);
+    for (const Field& field : type.record().fields) {
+      const std::string field_type = this->type(field.type), field_name = c_field(field.name);
+      spell(field_type);
+      spell(field_name);
+      fields += "  " + field_type + " " + field_name + ";\n";
+    }
+    text += "#ifndef " + guard + "\n#define " + guard + "\ntypedef struct {\n" + fields + "} " + name +
+            ";\n#endif\n\n";
   }
   return text;
 }

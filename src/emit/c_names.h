@@ -24,7 +24,8 @@ class CNames {
   /// The C type of elements: "float", "struct Match"; records are remembered.
   std::string type(const Type& type);
 
-  /// Definitions of all records asked for so far, inner ones first.
+  /// Definitions of all records asked for so far, inner ones first. Headers that share a type can be included
+  /// together; types of one name that differ are the compiler's error.
   std::string record_definitions();
 
   ArrayId memory(ArrayId array) const;

@@ -246,6 +246,19 @@ static inline void twill_fence(void) {
 }
 )c",
        {}},
+      {"twill_times",
+       R"c(/* A number of elements; one that cannot be counted becomes the largest. */
+static inline int64_t twill_times(int64_t a, int64_t b) { return b > 0 && a > INT64_MAX / b ? INT64_MAX : a * b; }
+)c",
+       {}},
+      {"twill_bytes",
+       R"c(/* Of whole cache lines for some elements and what is extra, at least one line; 0: more than there can be. */
+static inline size_t twill_bytes(size_t size, int64_t count, size_t extra) {
+  if (count > 0 && (uint64_t)count > (PTRDIFF_MAX - extra - 64) / size) return 0;
+  return ((count > 0 ? size * (size_t)count : 1) + extra + 63) / 64 * 64;
+}
+)c",
+       {}},
       {"twill_frame",
        R"c(/* What a call of the kernel has in hand: the host, and all memory it took from it. */
 typedef struct twill_block {
@@ -261,11 +274,12 @@ static void twill_begin(twill_frame *frame, const twill_host *host) {
   frame->host = host;
   frame->list.before = frame->list.after = &frame->list;
 }
+static bool twill_has_memory(const twill_host *host) { return host && host->allocate && host->release; }
 static __attribute__((malloc, noinline)) void *twill_allocate(twill_frame *frame, size_t size, int64_t count) {
-  if (count > 0 && (uint64_t)count > (SIZE_MAX - 128) / size) return NULL;
-  const size_t bytes = ((count > 0 ? size * (size_t)count : 1) + 127) / 64 * 64;
+  const size_t bytes = twill_bytes(size, count, sizeof(twill_block));
+  if (bytes == 0) return NULL;
   const twill_host *host = frame->host;
-  twill_block *block = host && host->allocate ? host->allocate(host->self, bytes) : aligned_alloc(64, bytes);
+  twill_block *block = twill_has_memory(host) ? host->allocate(host->self, bytes) : aligned_alloc(64, bytes);
   if (!block) return NULL;
 #pragma omp critical(twill_frame)
   {
@@ -278,7 +292,7 @@ static __attribute__((malloc, noinline)) void *twill_allocate(twill_frame *frame
 }
 static void twill_return(twill_frame *frame, twill_block *block) {
   const twill_host *host = frame->host;
-  if (host && host->allocate) host->release(host->self, block);
+  if (twill_has_memory(host)) host->release(host->self, block);
   else free(block);
 }
 static void twill_free(twill_frame *frame, void *memory) {
@@ -300,15 +314,15 @@ static int32_t twill_end(twill_frame *frame, int32_t code) {
   return code;
 }
 )c",
-       {}},
+       {"twill_bytes"}},
       {"twill_keep",
        R"c(/* Memory that outlives the call; the caller frees it. */
 static void *twill_keep(size_t size, int64_t count) {
-  const size_t bytes = ((count > 0 ? size * (size_t)count : 1) + 63) / 64 * 64;
-  return aligned_alloc(64, bytes);
+  const size_t bytes = twill_bytes(size, count, 0);
+  return bytes == 0 ? NULL : aligned_alloc(64, bytes);
 }
 )c",
-       {}},
+       {"twill_bytes"}},
       {"twill_grow",
        R"c(/* At least one more element; null if there is no memory. */
 static void *twill_grow(twill_frame *frame, void *old, int64_t *room, size_t size) {
@@ -431,8 +445,9 @@ typedef struct {
   } value;
 } twill_number;
 
-/* What a kernel asks of its surroundings. A null pointer for the host, or for any of its functions, means:
-   aligned_alloc and free, and effects go to standard output. */
+/* What a kernel asks of its surroundings; a null pointer for the host stands for one without functions.
+   allocate and release belong together: if either is null, memory comes from aligned_alloc and goes to free.
+   If effect is null, effects go to standard output. */
 typedef struct {
   void *self;
   void *(*allocate)(void *self, size_t bytes); /* aligned to 64 bytes, or null */

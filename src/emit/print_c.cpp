@@ -44,15 +44,15 @@ class Interface {
                         shape = context_.names.fresh(name + "_shape");
       born_[array.id] = {out, shape};
       add(source, CParameter::Kind::BornOutput, out, static_cast<int>(r), type + " **",
-          describe(array) + ", set to memory that the caller frees");
+          describe(array) + ", set to memory that the caller gives to free");
       add(source, CParameter::Kind::BornShape, shape, static_cast<int>(r), "int64_t *",
           std::to_string(array.rank()) + " extents of it");
     }
   }
 
   /// "int32_t blur(const twill_host *host, …)".
-  std::string signature(const CSource& source) const {
-    std::string text = "int32_t " + source.function + "(const twill_host *host";
+  std::string signature(const std::string& function) const {
+    std::string text = "int32_t " + function + "(const twill_host *host";
     for (const std::string& declaration : declarations_) text += ",\n    " + declaration;
     return text + ")";
   }
@@ -66,13 +66,33 @@ class Interface {
     text += "/* Arrays are row-major and densely packed; results must not overlap with anything else.\n";
     for (std::size_t p = 0; p < comments_.size(); ++p)
       text += "     " + source.parameters[p].name + ": " + comments_[p] + "\n";
-    text += "   Returns 0, or a number that " + source.function + "_error explains. */\n";
-    text += signature(source) + ";\nconst char *" + source.function +
+    text += "   Returns 0, or a number that " + source.function + "_error explains";
+    text += born_.empty() ? ".\n   After an error the results may hold anything. */\n"
+                          : ".\n   After an error the results may hold anything, but nothing is left to be "
+                            "freed: memory that would have been\n   the caller's is null, with extents 0. "
+                            "*/\n";
+    text += signature(source.function) + ";\nconst char *" + source.function +
             "_error(int32_t code);\n\n#ifdef __cplusplus\n}\n#undef restrict\n#endif\n#endif\n";
     return text;
   }
 
   const std::map<ArrayId, std::pair<std::string, std::string>>& born() const { return born_; }
+
+  /// The function that others call, where the kernel makes results: after an error nobody owns any.
+  std::string owning_entry(const CSource& source, const std::string& body) const {
+    std::string forget, release, arguments;
+    for (const auto& [array, names] : born_) {
+      release += "    free(*" + names.first + ");\n";
+      forget += "*" + names.first + " = NULL;\n";
+      for (std::size_t d = 0; d < program_[array].shape.size(); ++d)
+        forget += names.second + "[" + std::to_string(d) + "] = 0;\n";
+    }
+    for (const CParameter& parameter : source.parameters) arguments += ", " + parameter.name;
+    const std::string code = context_.names.fresh("code");
+    return signature(source.function) + " {\n" + indented(forget, 2) + "  const int32_t " + code + " = " +
+           body + "(host" + arguments + ");\n  if (" + code + " != 0) {\n" + release + indented(forget, 4) +
+           "  }\n  return " + code + ";\n}\n";
+  }
 
   /// The same function with all arguments behind pointers, for callers that know the parameters as data only.
   std::string generic_entry(const CSource& source) const {
@@ -91,6 +111,15 @@ class Interface {
   }
 
  private:
+  static std::string indented(const std::string& lines, int by) {
+    std::string text;
+    for (std::size_t at = 0, end = 0; at < lines.size(); at = end) {
+      end = lines.find('\n', at) + 1;
+      text += std::string(static_cast<std::size_t>(by), ' ') + lines.substr(at, end - at);
+    }
+    return text;
+  }
+
   std::string describe(const Array& array) {
     std::string text = to_string(array.type);
     if (array.rank() == 0) return text;
@@ -187,7 +216,14 @@ CSource print_c(const Nest& nest) {
 
   prelude.need("twill_frame");
   CCode code(context);
-  const std::string kernel = code.kernel(source, interface.signature(source), interface.born());
+  std::string kernel;
+  if (interface.born().empty()) {
+    kernel = code.kernel(source, interface.signature(source.function), interface.born());
+  } else {
+    const std::string body = names.fresh(source.function + "_body");
+    kernel = code.kernel(source, "static " + interface.signature(body), interface.born());
+    kernel += "\n" + interface.owning_entry(source, body);
+  }
 
   source.text =
       "/* Made by Twill from program '" + program.name +

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 
 namespace twill {
 
@@ -140,12 +139,9 @@ void Invocation::run() {
   const std::int32_t code =
       s.library.function<Entry>(s.source.function + "_call")(&s.host, s.arguments.data());
   for (std::size_t r = 0; r < s.born.size(); ++r) {
-    if (!s.born[r]) continue;
+    if (!s.born[r]) continue;  // after an error there are none
     const Type type = (*s.program)[s.program->results[r]].type;
-    if (code == 0)
-      s.results[r] = Data::adopt(type, s.born_shapes[r], s.born[r]);
-    else
-      std::free(s.born[r]);
+    s.results[r] = Data::adopt(type, s.born_shapes[r], s.born[r]);
   }
   if (code != 0) {
     const bool known = code > 0 && code <= static_cast<std::int32_t>(s.source.errors.size());
