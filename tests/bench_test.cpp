@@ -74,6 +74,27 @@ TEST(Bench, EveryCaseOfEverySuiteIsVerified) {
   }
 }
 
+TEST(Bench, SmallCasesHaveTheirOwnSizesAndAreNotHeldToTheFloor) {
+  const auto sizes = [](const std::string& name) {
+    std::vector<std::string> list;
+    for (const json& row : rows_of({"linalg"}, name)) {
+      EXPECT_FALSE(row.at("held_to_floor").get<bool>()) << row.dump(2);
+      list.push_back(row.at("size"));
+    }
+    return list;
+  };
+  EXPECT_EQ(sizes("dot"), (std::vector<std::string>{"24", "24", "576"}));
+  EXPECT_EQ(sizes("scan"), (std::vector<std::string>{"24"}));
+  EXPECT_EQ(sizes("histogram"), (std::vector<std::string>{"24 u8"}));
+  BenchOptions options = small_options();
+  options.suites = {"stencil"};
+  options.only = "jacobi";
+  std::ostringstream out;
+  EXPECT_EQ(run_bench(options, out), 0);
+  EXPECT_THAT(out.str(), HasSubstr("jacobi1d"));
+  EXPECT_THAT(out.str(), testing::Not(HasSubstr("*")));
+}
+
 TEST(Bench, CompileSuite) {
   std::vector<std::string> names;
   for (const json& row : rows_of({"compile"})) {

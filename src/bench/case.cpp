@@ -92,7 +92,7 @@ Row measure_case(Session& session, Case job) {
   row.size = job.size;
   row.threads = session.threads();
   row.tolerance = job.tolerance;
-  row.held_to_floor = job.held_to_floor;
+  row.held_to_floor = job.held_to_floor && !options.small;  // caches hold small arrays
   row.floor_ms = session.machine().floor_ms(job.work.operations, job.work.bytes_read, job.work.bytes_written,
                                             job.work.element_bytes);
   const bool interpreted = !job.reference || options.small;

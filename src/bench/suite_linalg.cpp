@@ -13,6 +13,13 @@ const std::string f64_loops = "plain loops in f64";
 
 double as_double(std::int64_t n) { return static_cast<double>(n); }
 
+/// How a number of elements is written: "2^24", "10^7", "576".
+std::string count_text(std::int64_t n) {
+  if (n == 1 << 24) return "2^24";
+  if (n == 10'000'000) return "10^7";
+  return fmt::format("{}", n);
+}
+
 const float* floats(const Data& data) { return data.as<float>().data(); }
 float* floats(Data& data) { return data.as<float>().data(); }
 
@@ -24,9 +31,9 @@ Peer blas_peer(Session& session, Action run) {
 
 // ---- products -------------------------------------------------------------------------------------------
 
-Case dot(Session& s, std::int64_t n, std::string size) {
+Case dot(Session& s, std::int64_t n) {
   Case c;
-  c.size = std::move(size);
+  c.size = count_text(n);
   c.program = example("dot", "dot");
   c.inputs.push_back(uniform({n}, 1));
   c.inputs.push_back(uniform({n}, 2));
@@ -304,7 +311,7 @@ Case row_sums(Session& s) {
 Case scan(Session& s) {
   const std::int64_t n = s.extent(1 << 24);
   Case c;
-  c.size = n == 1 << 24 ? "2^24" : fmt::format("{}", n);
+  c.size = count_text(n);
   c.program = program_from("scan", "def scan_sum(x: f32[N]) -> c { c[i] = scan(+, i) x[i] }");
   c.inputs.push_back(uniform({n}, 1));
   c.work = {as_double(n), 4 * as_double(n), 4 * as_double(n)};
@@ -327,7 +334,7 @@ Case scan(Session& s) {
 Case histogram(Session& s) {
   const std::int64_t n = s.extent(1 << 24);
   Case c;
-  c.size = n == 1 << 24 ? "2^24 u8" : fmt::format("{} u8", n);
+  c.size = count_text(n) + " u8";
   c.program = example("histogram", "histogram");
   c.inputs.push_back(random_bytes({n}, 1));
   c.work = {as_double(n), as_double(n), 256 * 8};
@@ -378,10 +385,9 @@ std::vector<Entry> linalg_entries() {
     });
   };
   return {
-      entry("dot", [](Session& s) { return dot(s, s.extent(1 << 24), "2^24"); }),
-      entry("dot", [](Session& s) { return dot(s, s.extent(10'000'000), "10^7"); }),
-      entry("dot",
-            [](Session& s) { return dot(s, s.beyond_cache(4), fmt::format("{}", s.beyond_cache(4))); }),
+      entry("dot", [](Session& s) { return dot(s, s.extent(1 << 24)); }),
+      entry("dot", [](Session& s) { return dot(s, s.extent(10'000'000)); }),
+      entry("dot", [](Session& s) { return dot(s, s.beyond_cache(4)); }),
       entry("matvec", [](Session& s) { return matvec(s, s.extent(4096), s.extent(4096)); }),
       entry("matvec", [](Session& s) { return matvec(s, s.extent(8192), s.extent(8192)); }),
       product("matmul", Kind::Plain, 1, 1024, 1024, 1024),
