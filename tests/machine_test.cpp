@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "machine/cpu.h"
+#include "machine/plausible.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -144,6 +145,7 @@ class Kept : public testing::Test {
 TEST_F(Kept, IsMeasuredOnce) {
   std::vector<std::string> steps;
   const Progress progress = [&](std::string_view step, int done, int total) {
+    if (done == 0) steps.clear();  // once more, because the rates are implausible
     EXPECT_EQ(done, static_cast<int>(steps.size()));
     EXPECT_LT(done, total);
     steps.emplace_back(step);
@@ -195,6 +197,68 @@ TEST_F(Kept, WarnsWhenItCannotBeKept) {
   const KnownMachine known = ask(Measure::Never);
   EXPECT_EQ(known.machine, detect_machine());
   EXPECT_EQ(known.warning, "cannot write '" + known.file.string() + "': Not a directory");
+}
+
+/// A machine whose rates are in order.
+Machine measured_machine() {
+  Machine machine;
+  machine.memory = {{.name = "memory", .bytes = 1 << 30},
+                    {.name = "L2", .bytes = 1 << 20, .automatic = true, .read_gbs = 60},
+                    {.name = "L1", .bytes = 1 << 15, .automatic = true, .read_gbs = 200},
+                    {.name = "registers", .bytes = 2048}};
+  machine.rates = {.read_gbs = 30, .copy_gbs = 28, .triad_gbs = 26, .f32_gflops = 300, .f64_gflops = 150};
+  machine.single = {.read_gbs = 15, .copy_gbs = 14, .triad_gbs = 13, .f32_gflops = 160, .f64_gflops = 80};
+  machine.launch_us = 2;
+  return machine;
+}
+
+TEST(Plausible, RatesThatAreInOrderOrUnknown) {
+  EXPECT_THAT(implausible(measured_machine()), testing::IsEmpty());
+  EXPECT_THAT(implausible(machine_from_json(gpu, "gpu.json")), testing::IsEmpty());
+  EXPECT_THAT(implausible(Machine{}), testing::IsEmpty());
+  Machine noisy = measured_machine();
+  noisy.single.copy_gbs = 30;
+  noisy.memory[2].read_gbs = 57;
+  EXPECT_THAT(implausible(noisy), testing::IsEmpty());
+}
+
+TEST(Plausible, AllCoresAreNotSlowerThanOneNorInnerLayersThanOuterOnes) {
+  Machine machine = measured_machine();
+  machine.rates.copy_gbs = 7;
+  machine.single.f64_gflops = 200;
+  machine.memory[1].read_gbs = 20;
+  machine.memory[2].read_gbs = 25.5;
+  EXPECT_THAT(implausible(machine),
+              testing::ElementsAre("copy: 7.0 GB/s with all cores, 14.0 with one",
+                                   "multiply-add f64: 150.0 GFLOP/s with all cores, 200.0 with one",
+                                   "read: 20.0 GB/s from L2, 30.0 from memory",
+                                   "read: 25.5 GB/s from L1, 30.0 from memory"));
+}
+
+TEST(Plausible, MeasuresAgainAndKeepsTheBest) {
+  int times = 0;
+  Machine machine;
+  measure_plausibly(machine, {}, [&](Machine& m, const MeasureOptions&) {
+    m = measured_machine();
+    if (++times == 1) m.memory[1].read_gbs = 20, m.rates.triad_gbs = 27, m.launch_us = 1;
+  });
+  EXPECT_EQ(times, 2);
+  Machine best = measured_machine();
+  best.rates.triad_gbs = 27;
+  best.launch_us = 1;
+  EXPECT_EQ(machine, best);
+}
+
+TEST(Plausible, GivesUpAfterThreeTimes) {
+  int times = 0;
+  Machine machine;
+  measure_plausibly(machine, {}, [&](Machine& m, const MeasureOptions&) {
+    ++times;
+    m = measured_machine();
+    m.rates.read_gbs = 1;
+  });
+  EXPECT_EQ(times, 3);
+  EXPECT_THAT(implausible(machine), testing::ElementsAre("read: 1.0 GB/s with all cores, 15.0 with one"));
 }
 
 TEST(Machine, PrintsForPeople) {

@@ -2,7 +2,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "machine/cpu.h"
-#include "machine/machine.h"
+#include "machine/plausible.h"
 
 #include <fmt/format.h>
 #include <hwloc.h>
@@ -103,7 +103,7 @@ KnownMachine this_machine(const fs::path& directory, Measure when, const Measure
   const bool missing = known.machine.rates.read_gbs == 0;
   if (when == Measure::Again || (when == Measure::IfMissing && missing)) {
     if (found) known.machine = detect_machine();
-    measure(known.machine, options);
+    measure_plausibly(known.machine, options);
     known.measured = true;
   }
   if (found && !known.measured) return known;

@@ -1,9 +1,11 @@
 // `twill machine`: what is known about the machine, measured the first time.
 #include "machine/machine.h"
 #include "base/files.h"
+#include "machine/plausible.h"
 #include "tools/command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <memory>
@@ -40,6 +42,12 @@ int show_machine(const MachineOptions& options) {
       this_machine(cache_directory(), options.again ? Measure::Again : Measure::IfMissing, measure);
   if (terminal && known.measured) fmt::print(stderr, "\r{:75}\r", "");
   if (!known.warning.empty()) fmt::print(stderr, "warning: the rates are not kept: {}\n", known.warning);
+  if (const auto doubts = implausible(known.machine); !doubts.empty())
+    fmt::print(
+        stderr,
+        "warning: these rates cannot be right: {}; `twill machine --measure` measures again, best when "
+        "the machine is idle\n",
+        fmt::join(doubts, "; "));
   if (options.json) {
     fmt::print("{}\n", to_json(known.machine));
   } else {
