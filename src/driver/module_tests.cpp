@@ -1,6 +1,7 @@
 // Running a test: bind names to data, call definitions, then see whether the expectations hold.
 #include "driver/module_tests.h"
 
+#include "driver/explain.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
 #include "program/evaluate.h"
@@ -99,18 +100,9 @@ class TestRun {
     const Outcome outcome = interpret(expectation.holds, inputs);
     const Data& holds = outcome.results.front();
     for (std::int64_t i = 0; i < holds.count(); ++i)
-      if (!holds.get(i).u) {
-        miss(expectation.place, fmt::format("'{}' does not hold{}", expectation.text, point_text(holds, i)));
-        return;
-      }
-  }
-
-  /// " at [1, 3]" for the element at a flat position; nothing for a scalar.
-  static std::string point_text(const Data& data, std::int64_t position) {
-    std::vector<std::int64_t> point(data.shape().size());
-    for (std::size_t d = point.size(); d-- > 0; position /= data.shape()[d])
-      point[d] = position % data.shape()[d];
-    return point.empty() ? "" : fmt::format(" at [{}]", fmt::join(point, ", "));
+      if (!holds.get(i).u)
+        return miss(expectation.place, fmt::format("'{}' does not hold{}", expectation.text,
+                                                   why_not(expectation.holds, inputs)));
   }
 
   void expect_structure(const StructureExpectation& expectation) {

@@ -7,6 +7,7 @@
 #include "tools/command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -73,6 +74,7 @@ Outcome run_both(const Kernel& kernel, std::span<const Data> inputs) {
 
 struct Counts {
   int passed = 0, failed = 0;
+  std::vector<std::string> left_out;  // names of tests that were not asked for
 };
 
 void check_file(const std::string& file, const CheckCall& options, const Machine& machine, Counts& counts) {
@@ -81,10 +83,18 @@ void check_file(const std::string& file, const CheckCall& options, const Machine
   const Runner run = [&](const Program& program, std::span<const Data> inputs) {
     return options.target == "interp" ? interpret(program, inputs) : run_both(kernels.of(program), inputs);
   };
-  fmt::print("{}\n", file);
-  if (module.tests.empty()) fmt::print("  no tests\n");
+  std::vector<const Test*> chosen;
   for (const Test& test : module.tests) {
-    if (test.name.find(options.test) == std::string::npos) continue;
+    if (test.name.find(options.test) != std::string::npos)
+      chosen.push_back(&test);
+    else
+      counts.left_out.push_back(test.name);
+  }
+  if (chosen.empty() && !options.test.empty()) return;
+  fmt::print("{}\n", file);
+  if (chosen.empty()) fmt::print("  no tests\n");
+  for (const Test* each : chosen) {
+    const Test& test = *each;
     const TestResult result = run_test(module, test, machine, run);
     ++(result.passed() ? counts.passed : counts.failed);
     fmt::print("  {}  {}\n", result.passed() ? "ok  " : "FAIL", test.name);
@@ -107,6 +117,10 @@ int check(const CheckCall& options) {
       ++broken;
     }
   }
+  if (counts.passed + counts.failed + broken == 0 && !options.test.empty())
+    usage("E0712", fmt::format("no test has '{}' in its name", options.test),
+          counts.left_out.empty() ? "there are no tests"
+                                  : fmt::format("the tests are: {}", fmt::join(counts.left_out, ", ")));
   fmt::print("{} passed, {} failed", counts.passed, counts.failed);
   if (broken > 0) fmt::print(", {} of {} files could not be read", broken, options.files.size());
   fmt::print("\n");
