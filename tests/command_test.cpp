@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace twill {
 namespace {
 
@@ -107,6 +109,74 @@ TEST_F(Command, RunPrintsResults) {
 TEST_F(Command, RunPrintsEffects) {
   for (const char* target : {"openmp", "interp"})
     expect({"run", program_, "--def", "hello", "--in", "n=2", "--target", target}, 0, "hello 0\nhello 1\n");
+}
+
+TEST_F(Command, RunPrintsTheEffectsBeforeAFailure) {
+  const std::string file =
+      line_.file("e.twill", R"(def first(x: i32[N]) -> y { print("before", N); y[i] = 10 / x[i] }
+def within(x: i32[N]) { for i < N { print("at", i, 60 / x[i]) } }
+def after(x: i32[N]) -> y { y[i] = 70 / x[i]
+  print("after", N) }
+)");
+  const std::string help = "  help: `twill run --target interp` says at which point\n";
+  expect({"run", file, "--def", "first", "--in", "x=[1, 0]"}, 1,
+         "before 2\nerror[E0520]: stage 'y' divides an integer by zero\n" + help);
+  expect({"run", file, "--def", "within", "--in", "x=[1, 0, 2]"}, 1,
+         "at 0 60\nerror[E0520]: stage 'print' divides an integer by zero\n" + help);
+  expect({"run", file, "--def", "after", "--in", "x=[1, 0]"}, 1,
+         "error[E0520]: stage 'y' divides an integer by zero\n" + help);
+  expect({"run", file, "--def", "first", "--in", "x=[1, 0]", "--target", "interp"}, 1,
+         "before 2\n" + file +
+             ":1:56: error[E0507]: stage 'y' divides by zero: integer '/' (at i = 1)\n"
+             "    def first(x: i32[N]) -> y { print(\"before\", N); y[i] = 10 / x[i] }\n"
+             "                                                           ^^^^^^^^^\n"
+             "  help: guard it with a condition\n");
+  expect({"run", file, "--def", "within", "--in", "x=[1, 0, 2]", "--target", "interp"}, 1,
+         "at 0 60\n" + file +
+             ":2:52: error[E0507]: stage 'print' divides by zero: integer '/' (at i = 1)\n"
+             "    def within(x: i32[N]) { for i < N { print(\"at\", i, 60 / x[i]) } }\n"
+             "                                                       ^^^^^^^^^\n"
+             "  help: guard it with a condition\n");
+}
+
+TEST_F(Command, RunRefusesResultsThatNoMemoryHolds) {
+  const std::string file = line_.file("e.twill", R"(def row(n: i64) -> y { y[i < n] = i * n }
+def table(n: i64, m: i64) -> y { y[i < n, j < m] = i * m + j }
+)");
+  const std::string error =
+      "error[E0520]: there is not enough memory\n  help: `twill run --target interp` says at which point\n";
+  // The bytes, and then the elements, are a little more than 2^64.
+  expect({"run", file, "--def", "row", "--in", "n=2305843009213693953"}, 1, error);
+  expect({"run", file, "--def", "table", "--in", "n=4294967297", "--in", "m=4294967296"}, 1, error);
+  expect({"run", file, "--def", "table", "--in", "n=0", "--in", "m=4294967296"}, 0,
+         "y: i64[0, 4294967296] = []\n");
+}
+
+TEST_F(Command, ResultsKeepTheirNames) {
+  const std::string file = line_.file("e.twill", R"(def f(x: f64[N]) -> (y, a) {
+  a = seq t < 3 from 0.0 { y = sum(i) x[i]; a = a + y }
+  y[i] = x[i]
+}
+)");
+  for (const char* target : {"openmp", "interp"})
+    expect({"run", file, "--in", "x=[1, 2]", "--target", target}, 0, "y: f64[2] = [1, 2]\na: f64 = 9\n");
+  expect({"show", file, "--as", "text"}, 0, R"(def f(x: f64[N]) -> (y, a) {
+  a_init: f64 = 0.0
+  a = seq t < 3 from a_init {
+    y_2 = sum(i) x[i]
+    a_next = a_now + y_2
+  }
+  y[i] = x[i]
+}
+)");
+}
+
+TEST_F(Command, AFileSizeLimitIsAnError) {
+  const ExitReport report = line_.shell(
+      "ulimit -f 4; build/twill run scale.twill --def scale --in x=random:10000 --target interp --out "
+      "y=y.npy");
+  EXPECT_EQ(report.status, 1);
+  EXPECT_EQ(report.output, "failed[E0602]: cannot write 'y.npy': File too large\n");
 }
 
 TEST_F(Command, RunReadsAndWritesFiles) {
@@ -284,8 +354,8 @@ test "no error" {
 )");
   expect({"check", file}, 1,
          file + "\n  FAIL  value\n" + file +
-             ":9:10: error[E0530]: 'y[i] < 5' does not hold at [2]\n      expect y[i] < "
-             "5\n             ^^^^^^^^\n"
+             ":9:10: error[E0530]: 'y[i] < 5' does not hold at [2]: the left side is 6, the right side 5\n"
+             "      expect y[i] < 5\n             ^^^^^^^^\n"
              "  FAIL  structure\n" +
              file +
              ":13:10: error[E0530]: passes is 2\n      expect passes == 1\n       "
@@ -296,6 +366,62 @@ test "no error" {
              "error \"outside\"\n      "
              "^^^^^^^^^^^^^^^^^^^^^^\n"
              "0 passed, 3 failed\n");
+}
+
+TEST_F(Command, CheckShowsTheFirstDifference) {
+  const std::string file = line_.file("t.twill", R"(type P = { a: i32, b: f32 }
+def twice(x: i32[N]) -> y { y[i] = 2 * x[i] }
+def square(x: f32[N, M]) -> y { y[i, j] = x[i, j] * x[i, j] }
+def pairs(x: i32[N]) -> p { p[i] = P { a: 1, b: x[i] } }
+def above(x: i32[N]) -> c { c = [ v | v in x, v > 0 ] }
+test "all" {
+  y = twice([1, 2])
+  s = square([[1, 2], [3, 4]])
+  p = pairs([1, 2])
+  q = pairs([1, 3])
+  c = above([1, -1, 2])
+  expect y == [2, 5]
+  expect y == [2, 4, 0]
+  expect s ~ [[1, 4], [9, 17]]
+  expect s == [[1, 4]]
+  expect p == q
+  expect c == [1]
+  expect y[1] == 5
+  expect y[0] == 2 and s[0, 1] <= 3
+  expect all(i) y[i] == 2
+  expect not all(i) y[i] < 9
+}
+)");
+  const ExitReport report = line_.twill({"check", file, "--target", "interp"});
+  EXPECT_EQ(report.status, 1);
+  std::string messages;
+  std::istringstream lines(report.output);
+  for (std::string line; std::getline(lines, line);)
+    if (const std::size_t at = line.find("error[E0530]: "); at != std::string::npos)
+      messages += line.substr(at + 14) + "\n";
+  EXPECT_EQ(messages,
+            "'y == [2, 5]' does not hold at [1]: it is 4, not 5\n"
+            "'y == [2, 4, 0]' does not hold: the shape is [2], not [3]\n"
+            "'s ~ [[1, 4], [9, 17]]' does not hold at [1, 1]: it is 16, not 17\n"
+            "'s == [[1, 4]]' does not hold: the shape is [2, 2], not [1, 2]\n"
+            "'p == q' does not hold at [1]: it is 2, not 3\n"
+            "'c == [1]' does not hold: the shape is [2], not [1]\n"
+            "'y[1] == 5' does not hold: it is 4, not 5\n"
+            "'y[0] == 2 and s[0, 1] <= 3' does not hold: the left side is 4, the right side 3\n"
+            "'all(i) y[i] == 2' does not hold at [1]: it is 4, not 2\n"
+            "'not all(i) y[i] < 9' does not hold\n");
+}
+
+TEST_F(Command, CheckRefusesATestThatThereIsNot) {
+  const std::string file = line_.file("t.twill", std::string(scale) + R"(test "one" { (y, t) = scale([1]) }
+test "other" { (y, t) = scale([2]) }
+)");
+  expect({"check", file, "--target", "interp", "--test", "nothing"}, 2,
+         "error[E0712]: no test has 'nothing' in its name\n  help: the tests are: one, other\n");
+  expect({"check", program_, "--target", "interp", "--test", "one"}, 2,
+         "error[E0712]: no test has 'one' in its name\n  help: there are no tests\n");
+  expect({"check", program_, file, "--target", "interp", "--test", "one"}, 0,
+         file + "\n  ok    one\n1 passed, 0 failed\n");
 }
 
 TEST_F(Command, CheckGoesOnAfterABrokenFile) {
@@ -309,14 +435,26 @@ TEST_F(Command, CheckGoesOnAfterABrokenFile) {
 // ---- machine, bench and fuzz
 
 TEST_F(Command, MachineIsMeasuredOnceAndKept) {
-  const ExitReport first = line_.twill({"machine", "--json"});
+  // Standard error is for doubts, which a busy machine may raise.
+  const ExitReport first = line_.shell("build/twill machine --json 2>doubts");
   ASSERT_EQ(first.status, 0) << first.output;
   const Machine machine = machine_from_json(first.output, "output");
   EXPECT_GT(machine.rates.copy_gbs, 0);
-  EXPECT_EQ(machine_from_json(line_.twill({"machine", "--json"}).output, "output"), machine);
-  const ExitReport table = line_.twill({"machine"});
+  EXPECT_EQ(machine_from_json(line_.shell("build/twill machine --json 2>doubts").output, "output"), machine);
+  const ExitReport table = line_.shell("build/twill machine 2>doubts");
   EXPECT_THAT(table.output, StartsWith(machine.name + "\n"));
   EXPECT_THAT(table.output, HasSubstr("\nknown from " + line_.path("cache/machine-")));
+}
+
+TEST_F(Command, MachineDoubtsRatesThatCannotBeRight) {
+  KnownMachine known = this_machine(line_.path("cache"), Measure::Never);
+  known.machine.rates = {.read_gbs = 1, .copy_gbs = 7, .triad_gbs = 5, .f32_gflops = 9, .f64_gflops = 4};
+  known.machine.single = {.read_gbs = 1, .copy_gbs = 14, .triad_gbs = 5, .f32_gflops = 9, .f64_gflops = 4};
+  write_file(known.file, to_json(known.machine));
+  EXPECT_THAT(
+      line_.twill({"machine"}).output,
+      StartsWith("warning: these rates cannot be right: copy: 7.0 GB/s with all cores, 14.0 with one; "
+                 "`twill machine --measure` measures again, best when the machine is idle\n"));
 }
 
 TEST_F(Command, UnknownSuite) {

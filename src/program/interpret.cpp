@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "program/inputs.h"
 #include "program/interpret_stage.h"
+#include "program/interpret_watched.h"
 
 #include <fmt/format.h>
 #include <cmath>
@@ -11,6 +12,11 @@
 namespace twill {
 
 Outcome interpret(const Program& program, std::span<const Data> inputs) {
+  std::vector<EffectEvent> effects;
+  return interpret(program, inputs, effects);
+}
+
+Outcome interpret(const Program& program, std::span<const Data> inputs, std::vector<EffectEvent>& effects) {
   Interpreter interpreter(program);
   Environment& environment = interpreter.environment;
   take_inputs(environment, inputs, Elements::Copied);
@@ -20,14 +26,19 @@ Outcome interpret(const Program& program, std::span<const Data> inputs) {
     for (Expr extent : array.shape) shape.push_back(std::get<Literal>(extent->kind).value.as_int());
     environment[array.id] = Data::of(array.type.scalar(), std::move(shape), constant.elements);
   }
-  interpreter.run(program.stages);
+  try {
+    interpreter.run(program.stages);
+  } catch (...) {
+    effects = std::move(interpreter.effects);
+    throw;
+  }
 
   Outcome outcome;
   for (ArrayId result : program.results) outcome.results.push_back(environment[result]);
   for (const Symbol& symbol : program.symbols)
     if (const auto& size = environment.sizes[static_cast<std::size_t>(symbol.id.value)])
       outcome.sizes[symbol.name] = *size;
-  outcome.effects = std::move(interpreter.effects);
+  outcome.effects = effects = std::move(interpreter.effects);
   return outcome;
 }
 

@@ -46,7 +46,10 @@ std::string Lowering::array_name(const Target& target, Frame& frame) {
   if (const auto exact = frame.exact.find(name); exact != frame.exact.end()) return exact->second;
   if (const auto renamed = frame.renamed.find(name); renamed != frame.renamed.end())
     return derived(renamed->second);
-  return frame.prefix.empty() ? own_name(name) : derived(frame.prefix + "_" + name);
+  if (!frame.prefix.empty()) return derived(frame.prefix + "_" + name);
+  // A result keeps its name, also where a block before it has a local array of that name.
+  const bool of_result = frame.sink->level > 0 && results_.contains(name);
+  return of_result ? derived(name) : own_name(name);
 }
 
 /// Makes a name, and the name of its array where that is another one, known to what follows.

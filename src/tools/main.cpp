@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <new>
@@ -133,6 +134,7 @@ void usage(std::string code, std::string message, std::string help) {
 
 int main(int argc, char** argv) {
   using namespace twill;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that reaches its limit is a write error, which is reported
   try {
     const int status = run_command(argc, argv);
     if (std::fflush(stdout) == 0 && std::cout.flush()) return status;

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "driver/compile.h"
+#include "program/interpret_watched.h"
 #include "program/text_names.h"
 #include "run/data_files.h"
 #include "tools/agree.h"
@@ -93,13 +94,33 @@ std::vector<Data> load_inputs(const Program& program, const RunOptions& options)
   return inputs;
 }
 
-/// Runs the kernel as often as was asked for.
+void show_effects(const std::vector<EffectEvent>& effects) {
+  for (const EffectEvent& effect : effects) fmt::print("{}\n", effect.text);
+}
+
+/// The interpreter. What happened before an error is shown before it.
+Outcome run_interpreter(const Program& program, std::span<const Data> inputs) {
+  std::vector<EffectEvent> effects;
+  try {
+    return interpret(program, inputs, effects);
+  } catch (const Error&) {
+    show_effects(effects);
+    throw;
+  }
+}
+
+/// Runs the kernel as often as was asked for. What happened before an error is shown before it.
 Outcome run_kernel(const Kernel& kernel, std::span<const Data> inputs, int repeat,
                    std::vector<double>& run_ms) {
   Invocation invocation = kernel.prepare(inputs);
   for (int k = 0; k < repeat; ++k) {
     Stopwatch watch;
-    invocation.run();
+    try {
+      invocation.run();
+    } catch (const Error&) {
+      show_effects(invocation.effects());
+      throw;
+    }
     run_ms.push_back(watch.lap());
   }
   return {std::move(invocation.results()), {}, invocation.effects()};
@@ -131,7 +152,7 @@ int run(const RunOptions& options) {
 
   Outcome outcome;
   if (options.target == "interp") {
-    outcome = interpret(*program, inputs);
+    outcome = run_interpreter(*program, inputs);
     stats.run_ms.push_back(watch.lap());
     stats.steps.emplace_back("interpret", stats.run_ms.back());
   } else {
@@ -149,7 +170,7 @@ int run(const RunOptions& options) {
     stats.compilation = std::move(compilation);
   }
 
-  for (const EffectEvent& effect : outcome.effects) fmt::print("{}\n", effect.text);
+  show_effects(outcome.effects);
   if (options.verify) {
     std::fflush(stdout);
     verify(*program, inputs, outcome, stats);
