@@ -1,4 +1,4 @@
-// OpenBLAS as a peer. It is loaded when it is there; nothing depends on it.
+// OpenBLAS and BLIS as peers. They are loaded when they are there; nothing depends on them.
 #pragma once
 
 #include "run/compiler.h"
@@ -9,12 +9,15 @@
 
 namespace twill::bench {
 
-/// Single precision, row-major matrices without gaps.
-class OpenBlas {
- public:
-  /// Prefers the flavour with OpenMP, whose threads are the ones that kernels use, to the one with its own.
-  explicit OpenBlas(int threads);
+enum class BlasKind { OpenBlas, Blis };
 
+/// Single precision, row-major matrices without gaps.
+class Blas {
+ public:
+  /// Prefers the flavour with OpenMP, whose threads are the ones that kernels use, to others.
+  Blas(BlasKind kind, int threads);
+
+  const char* name() const;  // of the peer
   bool available() const { return library_.has_value(); }
   const std::string& missing() const { return missing_; }  // what to install
   bool own_threads() const { return own_threads_; }
@@ -34,6 +37,9 @@ class OpenBlas {
   using MatMul = void(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float* a,
                       int lda, const float* b, int ldb, float beta, float* c, int ldc);
 
+  bool load(const char* file, int threads);
+
+  BlasKind kind_;
   std::optional<Library> library_;
   std::string missing_;
   bool own_threads_ = false;

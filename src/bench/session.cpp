@@ -15,10 +15,7 @@ constexpr std::int64_t usual_cache = std::int64_t{32} << 20;  // where the machi
 Session::Session(BenchOptions options, Machine machine)
     : options_(std::move(options)), machine_(std::move(machine)), threads_(omp_get_max_threads()) {}
 
-const OpenBlas& Session::openblas() {
-  if (!openblas_) openblas_ = std::make_unique<OpenBlas>(threads_);
-  return *openblas_;
-}
+const Blas& Session::blas(BlasKind kind) { return blas_.try_emplace(kind, kind, threads_).first->second; }
 
 const OneDnn& Session::onednn() {
   if (!onednn_) onednn_ = std::make_unique<OneDnn>(options_.compiler);

@@ -6,6 +6,7 @@
 #include "bench/onednn.h"
 #include "machine/machine.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -20,7 +21,7 @@ class Session {
   const Machine& machine() const { return machine_; }
   int threads() const { return threads_; }
 
-  const OpenBlas& openblas();
+  const Blas& blas(BlasKind kind);
   const OneDnn& onednn();
 
   /// `n`, or something tiny when the arrays are to be small.
@@ -33,7 +34,7 @@ class Session {
   BenchOptions options_;
   Machine machine_;
   int threads_;
-  std::unique_ptr<OpenBlas> openblas_;
+  std::map<BlasKind, Blas> blas_;
   std::unique_ptr<OneDnn> onednn_;
 };
 

@@ -23,10 +23,16 @@ std::string count_text(std::int64_t n) {
 const float* floats(const Data& data) { return data.as<float>().data(); }
 float* floats(Data& data) { return data.as<float>().data(); }
 
-/// A peer that OpenBLAS provides.
-Peer blas_peer(Session& session, Action run) {
-  const OpenBlas& blas = session.openblas();
-  return {"openblas", blas.available() ? std::move(run) : Action(), blas.missing(), blas.own_threads()};
+/// Peers that OpenBLAS and BLIS provide, by the same calls.
+void add_blas(Case& c, Session& session,
+              const std::function<void(const Blas&, std::span<const Data>, std::vector<Data>&)>& run) {
+  for (const BlasKind kind : {BlasKind::OpenBlas, BlasKind::Blis}) {
+    const Blas& blas = session.blas(kind);
+    Action action;
+    if (blas.available())
+      action = [&blas, run](std::span<const Data> in, std::vector<Data>& out) { run(blas, in, out); };
+    c.peers.push_back({blas.name(), std::move(action), blas.missing(), blas.own_threads()});
+  }
 }
 
 // ---- products -------------------------------------------------------------------------------------------
@@ -48,9 +54,9 @@ Case dot(Session& s, std::int64_t n) {
     for (std::int64_t i = 0; i < n; ++i) sum += double(x[i]) * double(y[i]);
     *floats(out[0]) = static_cast<float>(sum);
   };
-  c.peers.push_back(blas_peer(s, [&s, n](std::span<const Data> in, std::vector<Data>& out) {
-    *floats(out[0]) = s.openblas().dot(n, floats(in[0]), floats(in[1]));
-  }));
+  add_blas(c, s, [n](const Blas& blas, std::span<const Data> in, std::vector<Data>& out) {
+    *floats(out[0]) = blas.dot(n, floats(in[0]), floats(in[1]));
+  });
   c.peers.push_back(loops(s, "gcc", R"c(
   const float *restrict x = in[0], *restrict y = in[1];
   float sum = 0;
@@ -93,9 +99,9 @@ Case matvec(Session& s, std::int64_t m, std::int64_t k) {
   c.reference = [m, k](std::span<const Data> in, std::vector<Data>& out) {
     reference_matmul(1, m, 1, k, floats(in[0]), floats(in[1]), floats(out[0]));
   };
-  c.peers.push_back(blas_peer(s, [&s, m, k](std::span<const Data> in, std::vector<Data>& out) {
-    s.openblas().matvec(m, k, floats(in[0]), floats(in[1]), floats(out[0]));
-  }));
+  add_blas(c, s, [m, k](const Blas& blas, std::span<const Data> in, std::vector<Data>& out) {
+    blas.matvec(m, k, floats(in[0]), floats(in[1]), floats(out[0]));
+  });
   c.peers.push_back(onednn_peer(s, [=](const OneDnn& dnn) { return dnn.matmul(1, m, 1, k); }));
   c.peers.push_back(loops(s, "gcc", R"c(
   const float *restrict a = in[0], *restrict x = in[1];
@@ -159,11 +165,11 @@ Case matmul(Session& s, Kind kind, std::int64_t batch, std::int64_t m, std::int6
   c.reference = [=](std::span<const Data> in, std::vector<Data>& out) {
     reference_matmul(batch, m, n, k, floats(in[left]), floats(in[right]), floats(out[0]));
   };
-  c.peers.push_back(blas_peer(s, [=, &s](std::span<const Data> in, std::vector<Data>& out) {
+  add_blas(c, s, [=](const Blas& blas, std::span<const Data> in, std::vector<Data>& out) {
     for (std::int64_t b = 0; b < batch; ++b)
-      s.openblas().matmul(m, n, k, floats(in[left]) + b * m * k, floats(in[right]) + b * k * n,
-                          floats(out[0]) + b * m * n);
-  }));
+      blas.matmul(m, n, k, floats(in[left]) + b * m * k, floats(in[right]) + b * k * n,
+                  floats(out[0]) + b * m * n);
+  });
   c.peers.push_back(onednn_peer(
       s, [=](const OneDnn& dnn) { return dnn.matmul(batch, m, n, k); }, left, right));
   std::string body = matmul_loops;
