@@ -233,7 +233,7 @@ TEST_F(Cache, CompilerFromTheEnvironmentMayHaveArguments) {
 TEST_F(Cache, CompilerThatFails) {
   options.compiler =
       script("cc", "for k in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do echo message $k >&2; done; exit 3\n");
-  const fs::path kept = options.cache / ("failed-" + hash_of({"source"}) + ".c");
+  const fs::path kept = options.cache / "kernels" / ("failed-" + hash_of({"source"}) + ".c");
   std::string lines;
   for (int k = 1; k <= 12; ++k) lines += "    message " + std::to_string(k) + "\n";
   EXPECT_EQ(message_of([&] { compile_and_load("source", options); }),
@@ -359,6 +359,37 @@ TEST_F(Cache, LeastRecentlyUsedEntriesGo) {
   none.prune();
   EXPECT_TRUE(fs::exists(objects[0]));
   EXPECT_FALSE(fs::exists(objects[3]));
+}
+
+TEST_F(Cache, SourcesThatDidNotCompileGoToo) {
+  compile_and_load(source_of(1), options);
+  const fs::path kernels = options.cache / "kernels";
+  const auto now = fs::file_time_type::clock::now();
+  const auto failed = [&](const std::string& name, std::chrono::hours age) {
+    write_file(kernels / name, std::string(100'000, ' '));
+    fs::last_write_time(kernels / name, now - age);
+    return kernels / name;
+  };
+  const fs::path old = failed("failed-1.c", std::chrono::hours(3));
+  const fs::path late = failed("failed-2.c", std::chrono::hours(2));
+  const fs::path fresh = failed("failed-3.c", std::chrono::hours(0));
+  KernelCache(kernels, 400'000).prune();
+  EXPECT_TRUE(fs::exists(old));
+  KernelCache(kernels, 290'000).prune();
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(late));
+  KernelCache(kernels, 0).prune();
+  EXPECT_FALSE(fs::exists(late));
+  EXPECT_TRUE(fs::exists(fresh));
+  EXPECT_EQ(entries(".so").size(), 1u);
+}
+
+TEST_F(Cache, WhatIsNoLibraryIsNotLoaded) {
+  const fs::path file = options.cache / "kernel.so";
+  fs::create_directories(options.cache);
+  write_file(file, "not a library, and long enough to hold the header of one, which has sixty-four bytes");
+  EXPECT_EQ(message_of([&] { Library{file}; }),
+            "failed[E0612]: cannot load a compiled kernel: " + file.string() + ": invalid ELF header\n");
 }
 
 TEST_F(Cache, MissingFunction) {

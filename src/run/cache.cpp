@@ -44,6 +44,10 @@ bool is_whole(std::string_view bytes, const std::string& key) {
   return bytes.substr(object.size()) == seal(object, key);
 }
 
+bool is_failed_source(const fs::path& file) {
+  return file.filename().string().starts_with(KernelCache::failed_prefix) && file.extension() == ".c";
+}
+
 }  // namespace
 
 std::string hash_of(std::initializer_list<std::string_view> parts) {
@@ -90,7 +94,7 @@ fs::path KernelCache::add(const std::string& key, const fs::path& object, const 
 
 void KernelCache::prune() const {
   struct Entry {
-    fs::path object;
+    fs::path file;  // an object, whose source goes with it, or a source that did not compile
     fs::file_time_type used;
     std::int64_t bytes;
   };
@@ -109,14 +113,19 @@ void KernelCache::prune() const {
       const auto bytes = static_cast<std::int64_t>(file.file_size(error) + (error ? 0 : source_bytes));
       entries.push_back({file.path(), time, bytes});
       total += bytes;
+    } else if (is_failed_source(file.path())) {
+      const auto bytes = static_cast<std::int64_t>(file.file_size(error));
+      if (error) continue;
+      entries.push_back({file.path(), time, bytes});
+      total += bytes;
     }
   }
   if (total <= most_bytes_) return;
   std::ranges::sort(entries, {}, &Entry::used);
   for (const Entry& entry : entries) {
     if (total <= most_bytes_ / 4 * 3 || now - entry.used < still_fresh) break;
-    fs::path source = entry.object;
-    fs::remove(entry.object, error);
+    fs::path source = entry.file;
+    fs::remove(entry.file, error);
     fs::remove(source.replace_extension(".c"), error);
     total -= entry.bytes;
   }

@@ -1,9 +1,9 @@
 // The disk cache of compiled kernels.
 //
-// A directory with KEY.so and, for readers, KEY.c. Many processes may use it at once without locks: an entry
-// is made elsewhere and takes its name in one step, and what lies under a name is always right or detectably
-// wrong, because every entry ends in a checksum of its bytes and its key that is verified before the entry is
-// used.
+// A directory with KEY.so and, for readers, KEY.c and the sources that did not compile. Many processes may
+// use it at once without locks: an entry is made elsewhere and takes its name in one step, and what lies
+// under a name is always right or detectably wrong, because every entry ends in a checksum of its bytes and
+// its key that is verified before the entry is used.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,8 @@ std::string hash_of(std::initializer_list<std::string_view> parts);
 class KernelCache {
  public:
   static constexpr std::int64_t default_bytes = std::int64_t{512} << 20;
+  static constexpr const char* failed_prefix =
+      "failed-";  // of sources that did not compile, kept for readers
 
   explicit KernelCache(std::filesystem::path directory, std::int64_t most_bytes = default_bytes)
       : directory_(std::move(directory)), most_bytes_(most_bytes) {}
