@@ -175,6 +175,41 @@ TEST_F(Build, LeavesNothingBehindWhenItFails) {
   EXPECT_FALSE(std::filesystem::exists(line_.path("pick.h")));
 }
 
+TEST_F(Build, FunctionsOfTheCLibraryAreNotHidden) {
+  line_.file("link.twill", "def link(x: f64[N]) -> y { y[i] = 2 * x[i] }\n");
+  const ExitReport report = line_.shell("build/twill build link.twill -o out");
+  EXPECT_EQ(report.status, 2);
+  EXPECT_EQ(report.output,
+            "error[E0712]: the function 'link' would hide one of the C library\n"
+            "  help: rename the definition, or let its name begin with something: --prefix my_ makes it "
+            "'my_link'\n");
+  EXPECT_FALSE(std::filesystem::exists(line_.path("out")));
+
+  EXPECT_EQ(shell("build/twill build link.twill -o out --prefix my_"),
+            "out/my_link.c\nout/my_link.h\nout/libmy_link.a\n");
+  line_.file("main.c", R"(#include "my_link.h"
+#include <stdio.h>
+#include <unistd.h>
+int main(void) {
+  const double x[2] = {1, 2};
+  double y[2];
+  const int32_t code = my_link(NULL, x, 2, y);
+  printf("%s: %g %g, %d\n", my_link_error(code), y[0], y[1], link("main.c", "other.c"));
+}
+)");
+  shell("cc -std=gnu11 -Wall -Werror main.c -Iout -Lout -lmy_link -lm -fopenmp -o main");
+  EXPECT_EQ(shell("./main"), "no error: 2 4, 0\n");
+  EXPECT_TRUE(std::filesystem::exists(line_.path("other.c")));
+}
+
+TEST_F(Build, APrefixIsPartOfACName) {
+  const ExitReport report = line_.shell("build/twill build program.twill --def pick -o out --prefix my-");
+  EXPECT_EQ(report.status, 2);
+  EXPECT_EQ(report.output,
+            "error[E0703]: --prefix: 'my-' cannot begin the name of a C function\n"
+            "  help: `twill build --help` shows how it is called\n");
+}
+
 TEST_F(Build, NeedsADirectory) {
   const ExitReport none = line_.shell("build/twill build program.twill");
   EXPECT_EQ(none.status, 2);

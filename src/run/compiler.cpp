@@ -118,8 +118,8 @@ bool is_full(const fs::path& directory) {
 /// Where the source of a failed compilation stays for the user to look at: the cache or, if that cannot be
 /// written, the directory of temporary files.
 std::string keep_failed_source(const std::string& source, const CompileOptions& options) {
-  const std::string name = "failed-" + hash_of({source}) + ".c";
-  for (const fs::path& directory : {options.cache, temporary_directory()}) {
+  const std::string name = KernelCache::failed_prefix + hash_of({source}) + ".c";
+  for (const fs::path& directory : {options.cache / "kernels", temporary_directory()}) {
     try {
       std::error_code ignored;
       fs::create_directories(directory, ignored);
@@ -183,6 +183,14 @@ bool is_about_directory(const Error& error) {
 }
 
 }  // namespace
+
+bool is_system_function(const std::string& name) {
+  for (const char* library : {"libc.so.6", "libm.so.6"}) {
+    const std::unique_ptr<void, int (*)(void*)> handle(::dlopen(library, RTLD_LAZY), ::dlclose);
+    if (handle && ::dlsym(handle.get(), name.c_str())) return true;
+  }
+  return false;
+}
 
 std::vector<std::string> kernel_flags(bool strict) {
   std::vector<std::string> flags = {"-std=c11", "-O3", "-march=native", "-fopenmp", "-fwrapv"};

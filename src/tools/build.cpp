@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <memory>
 
 namespace twill {
@@ -19,14 +20,16 @@ namespace {
 constexpr const char* examples =
     "Writes NAME.c, NAME.h and libNAME.a, where NAME is the definition. The header needs nothing of Twill "
     "and\n"
-    "explains the function; link with -lm -fopenmp. All three files are written, or none.\n\n"
+    "explains the function; link with -lm -fopenmp. All three files are written, or none. A function that "
+    "is\n"
+    "called like one of the C library would hide that: give it another name with --prefix.\n\n"
     "Examples:\n"
     "  twill build examples/blur.twill -o out\n"
     "  cc main.c -Iout -Lout -lblur -lm -fopenmp";
 
 struct BuildOptions {
   Source source;
-  std::string directory, plan, architecture = "native";
+  std::string directory, plan, prefix, architecture = "native";
   bool strict = false;
 };
 
@@ -66,10 +69,23 @@ class Delivery {
   bool done_ = false;
 };
 
+/// A program that is linked with a function of this name would call it where it means that of the system, or
+/// the other way round.
+void check_name(const std::string& name) {
+  for (const char* ending : {"", "_error", "_call"})
+    if (is_system_function(name + ending))
+      fail(Fault::User, "E0712", {},
+           fmt::format("the function '{}{}' would hide one of the C library", name, ending),
+           fmt::format("rename the definition, or let its name begin with something: --prefix my_ makes it "
+                       "'my_{}'",
+                       name));
+}
+
 int build(const BuildOptions& options) {
   const Module module = read_module(options.source.file);
   auto program = std::make_shared<Program>(find_definition(module, options.source));
   program->strict = program->strict || options.strict;
+  program->name = options.prefix + program->name;
   Options compile_options;
   if (!options.plan.empty()) compile_options.plan = plan_from_json(read_file(options.plan));
   compile_options.stop_after = "c";
@@ -78,6 +94,7 @@ int build(const BuildOptions& options) {
   const CSource& source = *compilation.source;
   const std::string name = source.function, library = "lib" + name + ".a";
 
+  check_name(name);
   CompileOptions compiler;
   compiler.flags = kernel_flags(program->strict);
   std::ranges::replace(compiler.flags, std::string("-march=native"), "-march=" + options.architecture);
@@ -104,6 +121,17 @@ Action add_build(CLI::App& app) {
   app.add_option("--arch", options->architecture,
                  "The CPU to compile for, as the compiler's -march takes it; native if left out")
       ->type_name("NAME");
+  app.add_option("--prefix", options->prefix, "What the names of the function and the files begin with")
+      ->type_name("TEXT")
+      ->check(CLI::Validator(
+          [](std::string& text) {
+            const bool fits =
+                std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+            return fits && (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) == 0)
+                       ? std::string()
+                       : "'" + text + "' cannot begin the name of a C function";
+          },
+          ""));
   app.add_flag("--strict", options->strict, "Floats bit by bit as the interpreter computes them");
   app.footer(examples);
   return [options] { return build(*options); };
