@@ -3,8 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 namespace twill {
+
+bool lies_within(const Place& part, const Place& whole) {
+  return part && part.source == whole.source && part.line == whole.line && part.column >= whole.column &&
+         part.column + part.length <= whole.column + whole.length;
+}
 
 std::string to_string(const Place& place) {
   if (!place) return {};
@@ -37,16 +43,24 @@ const char* word(Fault fault) {
   return "error";
 }
 
+/// How many characters a piece of UTF-8 text has: bytes that continue a character do not count.
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
 /// The line and, under it, carets below the span; tabs are kept so that both lines align.
 std::string excerpt(const Place& place) {
   const std::string line = line_text(place);
   if (line.empty() || place.column == 0) return {};
   const std::size_t column = std::min<std::size_t>(place.column - 1, line.size());
   std::string pad;
-  for (char c : line.substr(0, column)) pad += c == '\t' ? '\t' : ' ';
+  for (char c : line.substr(0, column))
+    if ((c & 0xc0) != 0x80) pad += c == '\t' ? '\t' : ' ';
   const std::size_t room = std::max<std::size_t>(1, line.size() - column);
   const std::size_t length = std::clamp<std::size_t>(place.length, 1, room);
-  return "    " + line + "\n    " + pad + std::string(length, '^') + "\n";
+  const std::size_t carets = std::max<std::size_t>(1, characters(line.substr(column, length)));
+  return "    " + line + "\n    " + pad + std::string(carets, '^') + "\n";
 }
 
 }  // namespace

@@ -24,6 +24,9 @@ struct Place {
   explicit operator bool() const { return source && line > 0; }
 };
 
+/// Whether one span of a line is part of another.
+bool lies_within(const Place& part, const Place& whole);
+
 /// "file:line:column", "file:line" without a column, or "" for nowhere.
 std::string to_string(const Place& place);
 

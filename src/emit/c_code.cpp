@@ -372,7 +372,7 @@ void CCode::of(const Allocate& s) {
       s.keep ? c_.prelude.need("twill_keep") + "(" : std::string("twill_allocate(frame, ");
   line(type + " *" + name + " = " + call + "sizeof(" + type + "), " + count + ");");
   if (s.keep) line("*" + born_.at(c_.names.memory(s.array)).first + " = " + name + ";");
-  line("if (!" + name + ") " + leave(std::to_string(error_code("there is not enough memory"))));
+  line("if (!" + name + ") " + leave(std::to_string(error_code(out_of_memory))));
 }
 
 void CCode::of(const Free& s) {
@@ -424,7 +424,7 @@ void CCode::of(const Push& s) {
   open("if (" + length + " == " + name + "_room) {");
   line(name + " = " + c_.prelude.need("twill_grow") + "(frame, " + name + ", &" + name + "_room, sizeof(" +
        c_.names.type(program_[s.array].type) + "));");
-  line("if (!" + name + ") " + leave(std::to_string(error_code("there is not enough memory"))));
+  line("if (!" + name + ") " + leave(std::to_string(error_code(out_of_memory))));
   close();
   line(name + "[" + length + "++] = " + text + ";");
 }
@@ -443,7 +443,7 @@ void CCode::of(const Lookup& s) {
   const std::string text = value(s.key);
   line(number + " = " + function + "(frame, &" + c_.names.of(s.table) + ", &" + keys + ", &" + keys +
        "_room, &" + c_.names.of(s.count) + ", " + text + ");");
-  line("if (" + number + " < 0) " + leave(std::to_string(error_code("there is not enough memory"))));
+  line("if (" + number + " < 0) " + leave(std::to_string(error_code(out_of_memory))));
 }
 
 namespace {

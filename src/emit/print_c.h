@@ -20,6 +20,9 @@ struct CParameter {
   int position;  // of the input, size symbol (among those bound by inputs) or result
 };
 
+/// The text of the error that is no mistake of the program.
+inline constexpr const char* out_of_memory = "there is not enough memory";
+
 struct CSource {
   std::string text;      // one translation unit
   std::string header;    // declares the function; needs no other header of ours

@@ -112,11 +112,6 @@ namespace {
 
 /// Equal expressions are one node with the place of their first occurrence. A part's place is good only if
 /// it lies within that of the whole.
-bool lies_within(const Place& part, const Place& whole) {
-  return part && part.source == whole.source && part.line == whole.line && part.column >= whole.column &&
-         part.column + part.length <= whole.column + whole.length;
-}
-
 }  // namespace
 
 void Checker::check_read_at(Expr node, const Condition& facts, const Scope& scope, const Place& place) {
@@ -143,8 +138,9 @@ void Checker::check_write_inside(const Output& output, const Scope& scope) {
   const Condition facts =
       output.guard ? scope.facts && prover_.conditions().when(output.guard, true) : scope.facts;
   for (std::size_t k = 0; k < output.at.size(); ++k) {
-    const Access access{"write", output.array, k, output.at,
-                        first_place({output.at[k]->place, output.place})};
+    // An index alone is one expression wherever it stands: its place may be that of a read.
+    const Place own = as<IndexRef>(output.at[k]) && output.place ? output.place : output.at[k]->place;
+    const Access access{"write", output.array, k, output.at, first_place({own, output.place})};
     if (!is_plainly_inside(access, facts) && !decide_inside(access, facts, scope))
       run_time.writes.emplace(output.array, static_cast<int>(k));
   }

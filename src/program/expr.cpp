@@ -244,6 +244,16 @@ Expr ExprPool::with_args(Expr node, std::vector<Expr> args) {
   return node;
 }
 
+Expr ExprPool::adopt(Expr root) {
+  std::unordered_map<const Node*, Expr> made;
+  visit(root, [&](Expr node) {
+    std::vector<Expr> args;
+    for (const Expr arg : node->args) args.push_back(made.at(arg.get()));
+    made[node.get()] = intern(node->kind, node->type, std::move(args), node->place);
+  });
+  return root ? made.at(root.get()) : root;
+}
+
 // ---- walking
 // -----------------------------------------------------------------------------------------------------
 

@@ -62,20 +62,34 @@ enum class Boundary : std::uint8_t {
 
 // ---- the kinds of node; operands are in Node::args --------------------------------------------
 
-struct Literal { Number value; };                 // no operands
-struct IndexRef { DimId dim; };                   // the value of an iteration index, i64
-struct SizeRef { SymbolId symbol; };              // the value of a size symbol, i64
-struct ArgRef { int position; };                  // a parameter, inside a function body
-struct Read {                                     // args: one i64 subscript per dimension of the
-  ArrayId array;                                  // array, then the fallback value if any
-  std::vector<Boundary> rules;                    // rule is Constant
+struct Literal {
+  Number value;
+};  // no operands
+struct IndexRef {
+  DimId dim;
+};  // the value of an iteration index, i64
+struct SizeRef {
+  SymbolId symbol;
+};  // the value of a size symbol, i64
+struct ArgRef {
+  int position;
+};                              // a parameter, inside a function body
+struct Read {                   // args: one i64 subscript per dimension of the
+  ArrayId array;                // array, then the fallback value if any
+  std::vector<Boundary> rules;  // rule is Constant
 };
-struct Apply { Prim prim; };                      // args: the operands
-struct Select {};                                 // args: condition, then, else (lazy)
-struct Cast {};                                   // args: value; converts to the node's type
-struct Make {};                                   // args: one value per field of the node's type
-struct GetField { int field; };                   // args: a record
-struct Invoke { FunctionId function; };           // args: the arguments
+struct Apply {
+  Prim prim;
+};                 // args: the operands
+struct Select {};  // args: condition, then, else (lazy)
+struct Cast {};    // args: value; converts to the node's type
+struct Make {};    // args: one value per field of the node's type
+struct GetField {
+  int field;
+};  // args: a record
+struct Invoke {
+  FunctionId function;
+};  // args: the arguments
 
 using NodeKind =
     std::variant<Literal, IndexRef, SizeRef, ArgRef, Read, Apply, Select, Cast, Make, GetField, Invoke>;
@@ -89,11 +103,15 @@ struct Node {
   int number;        // order of creation in its pool: operands have smaller numbers
 
   template <class K>
-  const K* as() const { return std::get_if<K>(&kind); }
+  const K* as() const {
+    return std::get_if<K>(&kind);
+  }
 };
 
 template <class K>
-const K* as(Expr e) { return e ? e->as<K>() : nullptr; }
+const K* as(Expr e) {
+  return e ? e->as<K>() : nullptr;
+}
 
 /// Owns nodes and makes equal ones identical. Not thread-safe. Programs derived from one another
 /// share their pool.
@@ -128,6 +146,9 @@ class ExprPool {
 
   /// The same node with other operands (as the functions above would build it).
   Expr with_args(Expr node, std::vector<Expr> args);
+
+  /// An expression of another pool, made of nodes of this one.
+  Expr adopt(Expr root);
 
   std::size_t node_count() const { return nodes_.size(); }
 

@@ -266,7 +266,9 @@ std::optional<std::int64_t> Formulas::position(const Step& step, const Read& rea
     std::int64_t index = subscript(d);
     if (outside(d)) {
       const std::string& name = environment_.program[read.array].name;
-      const Place& place = step.node->args[d]->place ? step.node->args[d]->place : step.node->place;
+      // A subscript is one expression wherever it stands: its place may be that of another read.
+      const Place &whole = step.node->place, &part = step.node->args[d]->place;
+      const Place& place = lies_within(part, whole) || !whole ? part : whole;
       if (read.rules[d] == Boundary::Inside)
         fail_read_outside(environment_.where(place), name, static_cast<int>(d), index, extent);
       if (extent == 0) fail_empty_array(environment_.where(place), name, static_cast<int>(d));

@@ -4,20 +4,15 @@
 #include "base/error.h"
 #include "program/inputs.h"
 #include "program/interpret_stage.h"
-#include "program/interpret_watched.h"
 
 #include <fmt/format.h>
 #include <cmath>
 
 namespace twill {
 
-Outcome interpret(const Program& program, std::span<const Data> inputs) {
-  std::vector<EffectEvent> effects;
-  return interpret(program, inputs, effects);
-}
+namespace {
 
-Outcome interpret(const Program& program, std::span<const Data> inputs, std::vector<EffectEvent>& effects) {
-  Interpreter interpreter(program);
+void run_program(Interpreter& interpreter, const Program& program, std::span<const Data> inputs) {
   Environment& environment = interpreter.environment;
   take_inputs(environment, inputs, Elements::Copied);
   for (const Constant& constant : program.constants) {
@@ -26,13 +21,25 @@ Outcome interpret(const Program& program, std::span<const Data> inputs, std::vec
     for (Expr extent : array.shape) shape.push_back(std::get<Literal>(extent->kind).value.as_int());
     environment[array.id] = Data::of(array.type.scalar(), std::move(shape), constant.elements);
   }
+  interpreter.run(program.stages);
+}
+
+}  // namespace
+
+Outcome interpret(const Program& program, std::span<const Data> inputs) {
+  std::vector<EffectEvent> effects;
+  return interpret(program, inputs, effects);
+}
+
+Outcome interpret(const Program& program, std::span<const Data> inputs, std::vector<EffectEvent>& effects) {
+  Interpreter interpreter(program);
   try {
-    interpreter.run(program.stages);
+    run_program(interpreter, program, inputs);
   } catch (...) {
     effects = std::move(interpreter.effects);
     throw;
   }
-
+  Environment& environment = interpreter.environment;
   Outcome outcome;
   for (ArrayId result : program.results) outcome.results.push_back(environment[result]);
   for (const Symbol& symbol : program.symbols)
@@ -40,6 +47,14 @@ Outcome interpret(const Program& program, std::span<const Data> inputs, std::vec
       outcome.sizes[symbol.name] = *size;
   outcome.effects = effects = std::move(interpreter.effects);
   return outcome;
+}
+
+void find_fault(const Program& program, std::span<const Data> inputs, std::int64_t points) {
+  Interpreter interpreter(program);
+  interpreter.points_left = points;
+  try {
+    run_program(interpreter, program, inputs);
+  } catch (const Interpreter::Enough&) {}
 }
 
 namespace {

@@ -30,12 +30,19 @@ std::map<SymbolId, std::int64_t> bind_sizes(const Program& program, std::span<co
 /// integer division by zero, a fold of nothing without identity), naming stage and index.
 Outcome interpret(const Program& program, std::span<const Data> inputs);
 
+/// The same. Effects also go to `effects`: if an error is thrown, those that happened before it.
+Outcome interpret(const Program& program, std::span<const Data> inputs, std::vector<EffectEvent>& effects);
+
+/// Looks for what goes wrong in a run: interprets the program until it does and throws that error, or until
+/// so many points are computed or the end is reached.
+void find_fault(const Program& program, std::span<const Data> inputs, std::int64_t points);
+
 /// How a value is written: numbers with the shortest text that reads back, records as { field: value } and
 /// tuples as (value, value). `leaves` are its numbers in order (see leaves_of).
 std::string value_text(const Type& type, std::span<const Number> leaves);
 
-/// How an effect's arguments are written: strings as they are, values as value_text does, joined by single spaces.
-/// `numbers` are the leaves (see leaves_of) of all arguments that are expressions, in order.
+/// How an effect's arguments are written: strings as they are, values as value_text does, joined by single
+/// spaces. `numbers` are the leaves (see leaves_of) of all arguments that are expressions, in order.
 std::string effect_text(const Program& program, const Effect& effect, std::span<const Number> numbers);
 
 }  // namespace twill

@@ -123,6 +123,7 @@ void StageRun::walk(std::size_t depth) {
 
 /// The block runs first; all values are computed before any of them is stored; effects come last.
 void StageRun::point() {
+  if (interpreter_.points_left-- <= 0) throw Interpreter::Enough{};
   const bool has_block = !std::holds_alternative<Formula>(stage_.body);
   if (has_block) {
     interpreter_.run(block()->stages);

@@ -4,6 +4,8 @@
 #include "program/collect.h"
 #include "program/interpret.h"
 
+#include <limits>
+
 namespace twill {
 
 class StageRun;
@@ -14,8 +16,12 @@ class Interpreter {
   explicit Interpreter(const Program& program);
   ~Interpreter();
 
+  /// Thrown when the points that may be computed are used up.
+  struct Enough {};
+
   void run(std::span<const Stage> stages);
 
+  std::int64_t points_left = std::numeric_limits<std::int64_t>::max();
   Environment environment;
   std::vector<EffectEvent> effects;
 

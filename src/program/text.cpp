@@ -59,6 +59,16 @@ void check_into(const Program& program, std::vector<Diagnostic>& errors, const C
   errors.insert(errors.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
 }
 
+/// What a definition sees. Its expressions are its own: an expression that is shared has the place where it
+/// stood first, and that must not be in another definition.
+text::Vocabulary with_own_pool(text::Vocabulary vocabulary) {
+  const auto pool = std::make_shared<ExprPool>();
+  for (Function& function : vocabulary.functions) function.body = pool->adopt(function.body);
+  for (auto& [name, op] : vocabulary.operators) op.identity = pool->adopt(op.identity);
+  vocabulary.pool = pool;
+  return vocabulary;
+}
+
 }  // namespace
 
 Module text::module_of(const File& file) {
@@ -67,10 +77,11 @@ Module text::module_of(const File& file) {
   text::Vocabulary vocabulary = text::vocabulary_of(file, errors);
   for (const text::Definition& definition : file.definitions) {
     const std::size_t before = errors.size();
+    const text::Vocabulary own = with_own_pool(vocabulary);
     if (vocabulary.definitions.contains(definition.name) || vocabulary.broken.contains(definition.name))
       errors.push_back(
           {Fault::User, "E0203", definition.place, "'" + definition.name + "' is already defined", {}});
-    std::optional<Program> program = text::Lowering(vocabulary, errors).definition(definition);
+    std::optional<Program> program = text::Lowering(own, errors).definition(definition);
     if (program && errors.size() == before) {
       drop_unused_functions(*program);
       check_into(*program, errors);
@@ -108,7 +119,7 @@ Module parse(std::string name, std::string text) {
 Program parse_program(std::string name, std::string text) {
   Module module = parse(std::move(name), std::move(text));
   if (module.programs.size() != 1)
-    fail(Fault::User, "E0130", {},
+    fail(Fault::User, "E0130", module.programs.empty() ? Place{} : module.programs[1].place,
          "expected one definition, found " + std::to_string(module.programs.size()));
   return std::move(module.programs[0]);
 }

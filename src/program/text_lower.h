@@ -25,7 +25,7 @@ struct DeclaredOperator {
   bool associative = false, commutative = false;
 };
 
-/// What the declarations of a file mean. All its programs share one pool.
+/// What the declarations of a file mean, in expressions of one pool.
 struct Vocabulary {
   std::shared_ptr<ExprPool> pool = std::make_shared<ExprPool>();
   std::map<std::string, Type, std::less<>> types;

@@ -19,18 +19,33 @@ struct Host {
 };
 using Entry = std::int32_t(const Host*, void* const*);
 
-/// The value of an extent that depends on bound symbols only.
-Number size_value(Expr e, const std::map<SymbolId, std::int64_t>& sizes) {
+/// How many points the interpreter may compute to explain a failure: a few seconds' worth.
+constexpr std::int64_t points_to_explain = 10'000'000;
+
+/// Says why a run failed. A kernel knows the stage and the array; which element it was is not worth a
+/// register in the loops of all the runs that do not fail. Inputs are never changed, so the interpreter finds
+/// it again, with the words it has for it; only what lies too deep for it is told as the kernel knows it.
+[[noreturn]] void fail_run(const Program& program, std::span<const Data> inputs, const std::string& text) {
+  if (text == out_of_memory) fail(Fault::System, "E0510", program.place, text);
+  find_fault(program, inputs, points_to_explain);
+  fail(Fault::User, "E0520", program.place, text, "`twill run --target interp` says at which point");
+}
+
+/// The value of an extent that depends on bound symbols only; none if it is divided by zero.
+std::optional<Number> size_value(Expr e, const std::map<SymbolId, std::int64_t>& sizes) {
   if (const Literal* literal = as<Literal>(e)) return literal->value;
   if (const SizeRef* size = as<SizeRef>(e)) return Number::of(Scalar::I64, sizes.at(size->symbol));
   std::vector<Number> operands;
-  for (Expr arg : e->args) operands.push_back(size_value(arg, sizes));
+  for (Expr arg : e->args) {
+    const std::optional<Number> operand = size_value(arg, sizes);
+    if (!operand) return std::nullopt;
+    operands.push_back(*operand);
+  }
   if (as<Cast>(e)) return convert(operands.front(), e->type.scalar());
   if (as<Select>(e)) return operands[operands[0].i != 0 ? 1 : 2];
   const Apply* apply = as<Apply>(e);
   ensure(apply != nullptr, "an extent that the kernel's caller allocates depends on data");
-  if (!is_defined(apply->prim, operands))
-    fail(Fault::User, "E0521", e->place, "the extent of a result is divided by zero");
+  if (!is_defined(apply->prim, operands)) return std::nullopt;
   return evaluate(apply->prim, operands);
 }
 
@@ -111,8 +126,12 @@ Invocation Kernel::prepare(std::span<const Data> inputs) const {
       case CParameter::Kind::Output: {
         const Array& array = (*program_)[program_->results[position]];
         std::vector<std::int64_t> shape;
-        for (Expr extent : array.shape)
-          shape.push_back(std::max<std::int64_t>(0, size_value(extent, state->bound).i));
+        for (Expr extent : array.shape) {
+          const std::optional<Number> size = size_value(extent, state->bound);
+          if (!size)
+            fail_run(*program_, inputs, "the extent of the result '" + array.name + "' is divided by zero");
+          shape.push_back(std::max<std::int64_t>(0, size->i));
+        }
         state->results[position] = Data(array.type, std::move(shape));
         pass(state->results[position].bytes());
         break;
@@ -145,9 +164,8 @@ void Invocation::run() {
   }
   if (code != 0) {
     const bool known = code > 0 && code <= static_cast<std::int32_t>(s.source.errors.size());
-    fail(Fault::User, "E0520", {},
-         known ? s.source.errors[static_cast<std::size_t>(code - 1)] : "the kernel failed",
-         "`twill run --target interp` says at which point");
+    fail_run(*s.program, s.inputs,
+             known ? s.source.errors[static_cast<std::size_t>(code - 1)] : "the kernel failed");
   }
 }
 

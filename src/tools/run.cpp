@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "driver/compile.h"
-#include "program/interpret_watched.h"
 #include "program/text_names.h"
 #include "run/data_files.h"
 #include "tools/agree.h"

@@ -1,0 +1,145 @@
+// What goes wrong at run time: kernels say what the interpreter says, word by word.
+#include "base/error.h"
+#include "driver/compile.h"
+#include "program/text.h"
+
+#include <gtest/gtest.h>
+
+namespace twill {
+namespace {
+
+Data integers(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& values) {
+  Data data(Scalar::I32, shape);
+  for (std::size_t k = 0; k < values.size(); ++k)
+    data.set(static_cast<std::int64_t>(k), Number::of(Scalar::I32, values[k]));
+  return data;
+}
+
+template <class Action>
+std::string message_of(const Action& action) {
+  try {
+    action();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error\n";
+}
+
+/// What the kernel says about a run, after the interpreter has said the same.
+std::string fault(const std::string& text, const std::vector<Data>& inputs) {
+  const Program program = parse_program("t.twill", text);
+  const std::string message = message_of([&] { compile(program).run(inputs); });
+  EXPECT_EQ(message, message_of([&] { interpret(program, inputs); }));
+  return message;
+}
+
+TEST(Fault, AReadOutside) {
+  EXPECT_EQ(
+      fault("def f(x: i32[N], p: i32[M]) -> y { y[j] = x[p[j]] }",
+            {integers({2}, {1, 2}), integers({4}, {0, 1, 7, 9})}),
+      "t.twill:1:45: error[E0505]: stage 'y' reads 'x' outside: subscript 0 is 7, but dimension 0 has 2 "
+      "elements (at j = 2)\n"
+      "    def f(x: i32[N], p: i32[M]) -> y { y[j] = x[p[j]] }\n"
+      "                                                ^^^^\n"
+      "  help: guard the read, or name a boundary: clamp, mirror, wrap or pad\n");
+}
+
+TEST(Fault, AReadOutsideInAFold) {
+  EXPECT_EQ(
+      fault("def f(x: i32[N, M], p: i32[N]) -> y { y[i] = sum(j) x[p[i], j] }",
+            {integers({2, 2}, {1, 2, 3, 4}), integers({2}, {0, -1})}),
+      "t.twill:1:55: error[E0505]: stage 'y' reads 'x' outside: subscript 0 is -1, but dimension 0 has 2 "
+      "elements (at i = 1, j = 0)\n"
+      "    def f(x: i32[N, M], p: i32[N]) -> y { y[i] = sum(j) x[p[i], j] }\n"
+      "                                                          ^^^^\n"
+      "  help: guard the read, or name a boundary: clamp, mirror, wrap or pad\n");
+}
+
+TEST(Fault, AWriteOutside) {
+  EXPECT_EQ(
+      fault("def f(x: i32[N]) -> h: i64[3] { h = scatter(+) { x[i] <- 1 | i } }", {integers({3}, {0, 1, 7})}),
+      "t.twill:1:50: error[E0506]: stage 'h' writes 'h' outside: subscript 0 is 7, but dimension 0 has 3 "
+      "elements (at i = 2)\n"
+      "    def f(x: i32[N]) -> h: i64[3] { h = scatter(+) { x[i] <- 1 | i } }\n"
+      "                                                     ^^^^\n"
+      "  help: add a condition that keeps such points out\n");
+}
+
+TEST(Fault, ADivisionByZero) {
+  EXPECT_EQ(fault("def f(x: i32[N, M]) -> y { y[i, j] = 10 / x[i, j] }", {integers({2, 2}, {1, 2, 0, 3})}),
+            "t.twill:1:38: error[E0507]: stage 'y' divides by zero: integer '/' (at i = 1, j = 0)\n"
+            "    def f(x: i32[N, M]) -> y { y[i, j] = 10 / x[i, j] }\n"
+            "                                         ^^^^^^^^^^^^\n"
+            "  help: guard it with a condition\n");
+}
+
+TEST(Fault, AnExtentDividedByZero) {
+  EXPECT_EQ(fault("def f(x: i32[N], z: i32[M]) -> y { y[i < N / M] = x[clamp(i)] + sum(j) z[j] }",
+                  {integers({2}, {1, 2}), integers({0}, {})}),
+            "t.twill:1:42: error[E0507]: stage 'y' divides by zero: integer '/'\n"
+            "    def f(x: i32[N], z: i32[M]) -> y { y[i < N / M] = x[clamp(i)] + sum(j) z[j] }\n"
+            "                                             ^^^^^\n"
+            "  help: guard it with a condition\n");
+}
+
+TEST(Fault, NothingToFold) {
+  EXPECT_EQ(fault("op first(a: i32, b: i32) -> i32 associative { a }\n"
+                  "def f(x: i32[N]) -> s { s = fold(first, i) x[i] }",
+                  {integers({0}, {})}),
+            "t.twill:2:25: error[E0508]: stage 's' has no values to fold for 's', and the operator has no "
+            "identity\n"
+            "    def f(x: i32[N]) -> s { s = fold(first, i) x[i] }\n"
+            "                            ^\n"
+            "  help: give the operator an identity\n");
+}
+
+TEST(Fault, ABoundaryWithoutElements) {
+  EXPECT_EQ(
+      fault("def f(x: i32[N]) -> y { y[i < 3] = x[clamp(i)] }", {integers({0}, {})}),
+      "t.twill:1:44: error[E0513]: stage 'y' reads 'x' with a boundary rule, but dimension 0 is empty (at "
+      "i = 0)\n"
+      "    def f(x: i32[N]) -> y { y[i < 3] = x[clamp(i)] }\n"
+      "                                               ^\n"
+      "  help: guard the read, or use pad, which needs no element\n");
+}
+
+TEST(Fault, TheFirstOfSeveralStagesIsNamed) {
+  EXPECT_EQ(
+      fault("def f(x: i32[N], p: i32[M]) -> y {\n  a[j] = x[p[j]]\n  y[j] = a[j] / (a[j] - 1)\n}",
+            {integers({2}, {1, 2}), integers({3}, {0, 2, 0})}),
+      "t.twill:2:12: error[E0505]: stage 'a' reads 'x' outside: subscript 0 is 2, but dimension 0 has 2 "
+      "elements (at j = 1)\n"
+      "      a[j] = x[p[j]]\n"
+      "               ^^^^\n"
+      "  help: guard the read, or name a boundary: clamp, mirror, wrap or pad\n");
+}
+
+/// Places are those of the definition that failed, whatever others of the file look like.
+TEST(Fault, PlacesAreOfTheRightDefinition) {
+  const Module module = parse("t.twill",
+                              "def f(x: i32[N], p: i32[M]) -> y { y[j] = x[p[j]] + 1 }\n"
+                              "def g(x: i32[N], p: i32[M]) -> y { y[j] = 2 * x[p[j]] }\n");
+  const std::vector<Data> inputs = {integers({1}, {1}), integers({1}, {5})};
+  EXPECT_EQ(
+      message_of([&] { interpret(module.programs[1], inputs); }),
+      "t.twill:2:49: error[E0505]: stage 'y' reads 'x' outside: subscript 0 is 5, but dimension 0 has 1 "
+      "element (at j = 0)\n"
+      "    def g(x: i32[N], p: i32[M]) -> y { y[j] = 2 * x[p[j]] }\n"
+      "                                                    ^^^^\n"
+      "  help: guard the read, or name a boundary: clamp, mirror, wrap or pad\n");
+}
+
+/// Behind ten million points the interpreter gives up, and the kernel tells what it knows itself.
+TEST(Fault, WhatLiesTooDeepIsToldAsTheKernelKnowsIt) {
+  const Program program = parse_program(
+      "t.twill", "def f(x: i32[N], p: i32[M]) -> y { s = sum(i < 20000000) i % 7; y[j] = s + x[p[j]] }");
+  const std::vector<Data> inputs = {integers({1}, {1}), integers({1}, {5})};
+  EXPECT_EQ(message_of([&] { compile(program).run(inputs); }),
+            "t.twill:1:5: error[E0520]: stage 'y' uses an index outside of 'x'\n"
+            "    def f(x: i32[N], p: i32[M]) -> y { s = sum(i < 20000000) i % 7; y[j] = s + x[p[j]] }\n"
+            "        ^\n"
+            "  help: `twill run --target interp` says at which point\n");
+}
+
+}  // namespace
+}  // namespace twill
