@@ -1,9 +1,9 @@
 // `twill check`: runs the tests and structure expectations that are written in program files.
 #include "base/error.h"
 #include "base/files.h"
+#include "driver/agree.h"
 #include "driver/compile.h"
 #include "driver/module_tests.h"
-#include "tools/agree.h"
 #include "tools/command.h"
 
 #include <fmt/format.h>
@@ -45,11 +45,6 @@ class Kernels {
   std::map<std::string, std::optional<Kernel>> held_;
 };
 
-[[noreturn]] void disagree(const std::string& how) {
-  fail(Fault::Bug, "B0002", {}, "the kernel and the interpreter disagree: " + how,
-       "please report it with the program");
-}
-
 /// What the interpreter says, after the kernel has said the same.
 Outcome run_both(const Kernel& kernel, std::span<const Data> inputs) {
   std::optional<Outcome> actual;
@@ -63,12 +58,15 @@ Outcome run_both(const Kernel& kernel, std::span<const Data> inputs) {
   try {
     expected = interpret(kernel.program(), inputs);
   } catch (const Error& error) {
-    if (actual) disagree("the kernel runs, the interpreter says: " + error.diagnostics().front().message);
+    if (actual)
+      fail_disagreement(kernel.program(),
+                        "the kernel runs, the interpreter says: " + error.diagnostics().front().message);
     throw;
   }
-  if (!actual) disagree("the interpreter runs, the kernel says: " + failure->diagnostics().front().message);
-  const Agreement result = agreement(kernel.program(), *expected, *actual);
-  if (!result.difference.empty()) disagree(result.difference);
+  if (!actual)
+    fail_disagreement(kernel.program(),
+                      "the interpreter runs, the kernel says: " + failure->diagnostics().front().message);
+  require_agreement(kernel.program(), *expected, *actual);
   return std::move(*expected);
 }
 

@@ -1,10 +1,10 @@
 // `twill run`: inputs from files, a kernel (or the interpreter), results to files or the terminal.
 #include "base/error.h"
 #include "base/files.h"
+#include "driver/agree.h"
 #include "driver/compile.h"
 #include "program/text_names.h"
 #include "run/data_files.h"
-#include "tools/agree.h"
 #include "tools/command.h"
 #include "tools/data_text.h"
 #include "tools/stats.h"
@@ -126,14 +126,7 @@ Outcome run_kernel(const Kernel& kernel, std::span<const Data> inputs, int repea
 }
 
 void verify(const Program& program, std::span<const Data> inputs, const Outcome& outcome, RunStats& stats) {
-  const Agreement result = agreement(program, interpret(program, inputs), outcome);
-  if (!result.difference.empty()) {
-    fail(Fault::Bug, "B0002", {}, "the kernel and the interpreter disagree: " + result.difference,
-         program.strict ? "please report it with the program and its inputs"
-                        : "a condition that depends on a rounding can do this: with --strict the results "
-                          "must be identical");
-  }
-  stats.verified = to_string(result);
+  stats.verified = to_string(require_agreement(program, interpret(program, inputs), outcome));
 }
 
 int run(const RunOptions& options) {

@@ -1,4 +1,6 @@
-#include "tools/agree.h"
+#include "driver/agree.h"
+
+#include "base/error.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -161,6 +163,19 @@ Agreement agreement(const Program& program, const Outcome& expected, const Outco
     result.difference = fmt::format("effect {} is {}, the interpreter says {}", k + 1,
                                     text(actual.effects, k), text(expected.effects, k));
   }
+  return result;
+}
+
+void fail_disagreement(const Program& program, const std::string& how) {
+  fail(Fault::Bug, "B0002", program.place, "the kernel and the interpreter disagree: " + how,
+       program.strict ? "please report it with the program and its inputs"
+                      : "a condition that depends on a rounding can do this: with --strict the results "
+                        "must be identical");
+}
+
+Agreement require_agreement(const Program& program, const Outcome& expected, const Outcome& actual) {
+  Agreement result = agreement(program, expected, actual);
+  if (!result.difference.empty()) fail_disagreement(program, result.difference);
   return result;
 }
 

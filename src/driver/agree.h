@@ -21,6 +21,12 @@ struct Agreement {
 /// decide differently, which shows as a difference.
 Agreement agreement(const Program& program, const Outcome& expected, const Outcome& actual);
 
+/// The same, but what disagrees is an error (B0002).
+Agreement require_agreement(const Program& program, const Outcome& expected, const Outcome& actual);
+
+/// A kernel and the interpreter disagree (B0002); `how` says in what.
+[[noreturn]] void fail_disagreement(const Program& program, const std::string& how);
+
 /// "identical to the interpreter, bit by bit", or within which error.
 std::string to_string(const Agreement& agreement);
 
