@@ -106,6 +106,18 @@ TEST(Bench, CompileSuite) {
   EXPECT_EQ(names, (std::vector<std::string>{"first compile", "cached compile", "cached twill run"}));
 }
 
+TEST(Bench, SaysWhyTheCommandFailed) {
+  BenchOptions options = small_options();
+  options.suites = {"compile"};
+  options.only = "cached twill run";
+  options.twill = "/bin/false";
+  options.json = true;
+  std::ostringstream out;
+  EXPECT_EQ(run_bench(options, out), 1);
+  EXPECT_EQ(json::parse(out.str()).at("notes"),
+            json::array({"failed[E0732]: `/bin/false run` failed with status 1"}));
+}
+
 TEST(Bench, JsonHasTheFieldsOfTheContract) {
   const std::vector<json> rows = rows_of({"linalg"}, "triad");
   ASSERT_EQ(rows.size(), 1u);

@@ -370,7 +370,7 @@ TEST_F(Check, WriteMapOfTheWrongRank) {
   map("v", {i}, read(u, {at(i)}), {N, N});
   EXPECT_THAT(
       errors(),
-      ElementsAre("E0309 in stage 'v': the write map of 'v' has 1 subscripts, but the array is f32[N, N]"));
+      ElementsAre("E0309 in stage 'v': the write map of 'v' has 1 subscript, but the array is f32[N, N]"));
 }
 
 TEST_F(Check, WriteMapWithAFoldedIndex) {

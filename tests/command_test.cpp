@@ -272,6 +272,13 @@ TEST_F(Command, RunTakesAPlan) {
   const std::string file = line_.file("plan.json", plan.output);
   expect({"run", program_, "--def", "scale", "--in", "x=[1]", "--plan", file}, 0,
          "y: f32[1] = [2]\ntotal: f32 = 2\n");
+  std::string other = plan.output;
+  other.replace(other.find("\"total\""), 7, "\"tutti\"");
+  line_.file("plan.json", other);
+  expect({"run", program_, "--def", "scale", "--in", "x=[1]", "--plan", file}, 1,
+         "error[E0402]: the plan is illegal (unknown-stage): the program has no stage 'tutti' here, or the "
+         "plan runs it twice\n"
+         "  help: `twill show --as plan` writes the default plan to start from\n");
   line_.file("plan.json", "{");
   const ExitReport broken = line_.twill({"run", program_, "--def", "scale", "--in", "x=[1]", "--plan", file});
   EXPECT_EQ(broken.status, 1);
@@ -417,9 +424,9 @@ TEST_F(Command, CheckRefusesATestThatThereIsNot) {
 test "other" { (y, t) = scale([2]) }
 )");
   expect({"check", file, "--target", "interp", "--test", "nothing"}, 2,
-         "error[E0712]: no test has 'nothing' in its name\n  help: the tests are: one, other\n");
+         "error[E0713]: no test has 'nothing' in its name\n  help: the tests are: one, other\n");
   expect({"check", program_, "--target", "interp", "--test", "one"}, 2,
-         "error[E0712]: no test has 'one' in its name\n  help: there are no tests\n");
+         "error[E0713]: no test has 'one' in its name\n  help: there are no tests\n");
   expect({"check", program_, file, "--target", "interp", "--test", "one"}, 0,
          file + "\n  ok    one\n1 passed, 0 failed\n");
 }

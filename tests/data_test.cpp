@@ -56,7 +56,22 @@ TEST(Data, CopiesShareNothing) {
 
 TEST(Data, TooManyElements) {
   const std::int64_t big[] = {std::int64_t{1} << 40, std::int64_t{1} << 40};
-  EXPECT_THROW(element_count(big), Error);
+  const auto message_of = [](const auto& action) -> std::string {
+    try {
+      action();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message_of([&] { element_count(big); }),
+            "error[E0509]: an array has more elements than 64 bits can count\n");
+  EXPECT_EQ(message_of([] { Data(Scalar::F64, {std::int64_t{1} << 61}); }),
+            "error[E0509]: an array has more bytes than 64 bits can count\n");
+#ifndef __SANITIZE_ADDRESS__  // which ends the program instead of letting the allocation fail
+  EXPECT_EQ(message_of([] { Data(Scalar::U8, {std::int64_t{1} << 61}); }),
+            "failed[E0510]: no memory for an array of 2305843009213693952 bytes\n");
+#endif
   const std::int64_t none[] = {std::int64_t{1} << 40, std::int64_t{1} << 40, 0};
   EXPECT_EQ(element_count(none), 0);
 }

@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -237,6 +238,23 @@ TEST(FuzzIsolate, CrashesAndEndlessLoopsAreResults) {
                                std::chrono::seconds(1))
                                .wait();
   EXPECT_EQ(endless.died, "no end after 1 s");
+}
+
+TEST(FuzzIsolate, SaysThatThereIsNoProcess) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::string message = "no error";
+  try {
+    Isolation([] { return std::string(); }, std::chrono::seconds(20));
+  } catch (const Error& e) {
+    message = e.what();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(message,
+            "failed[E0617]: no pipe for a test process: Too many open files\n"
+            "  help: too many processes run at once: try --jobs 1\n");
 }
 
 TEST(FuzzText, TheParserTakesEverything) {

@@ -261,6 +261,23 @@ TEST(Plausible, GivesUpAfterThreeTimes) {
   EXPECT_THAT(implausible(machine), testing::ElementsAre("read: 1.0 GB/s with all cores, 15.0 with one"));
 }
 
+TEST(Machine, SaysThatThereIsNoMemoryToMeasureWith) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "AddressSanitizer ends the program instead of letting the allocation fail";
+#endif
+  Machine machine = machine_from_json(R"({
+    "memory": [{"name": "memory", "bytes": 4611686018427387904}, {"name": "L2", "bytes": 1152921504606846976, "automatic": true}],
+    "cores": [{"kind": "core", "count": 1}]
+  })",
+                                      "huge.json");
+  try {
+    measure(machine);
+    FAIL() << "it was measured";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "failed[E0621]: not enough memory to measure the machine\n");
+  }
+}
+
 TEST(Machine, PrintsForPeople) {
   const std::string text = to_string(machine_from_json(gpu, "gpu.json"));
   EXPECT_THAT(text, testing::HasSubstr("shared         228 KiB         132"));

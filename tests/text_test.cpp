@@ -308,6 +308,28 @@ TEST(Text, DeepExpressionsPrintInParts) {
   EXPECT_GT(print(p, value).size(), 600'000U);
 }
 
+TEST(Text, ConstantsThatMeetTakeOneType) {
+  const auto types = [](const std::string& text) {
+    const Program p = program_of(text);
+    std::string all;
+    for (const Constant& constant : p.constants) all += to_string(p[constant.array].type) + " ";
+    return all + "-> " + to_string(p[p.results[0]].type);
+  };
+  const std::string sobel = "def f(x: f32[N, M]) -> y { s = [1, 2, 1]; d = [-0.5, 0, 0.5]; y[i, j] = ";
+  EXPECT_EQ(types(sobel + "sum(k < 3, l < 3) s[k] * d[l] * x[clamp(i + k - 1), clamp(j + l - 1)] }"),
+            "f32 f32 -> f32");
+  EXPECT_EQ(types(sobel + "x[i, j] * (if i > 0 then s[1] else d[1]) }"), "f32 f32 -> f32");
+  EXPECT_EQ(types(sobel + "let w = s[0] + d[0] * s[1] in w * x[i, j] }"), "f32 f32 -> f32");
+  EXPECT_EQ(types("def f(n: i32) -> y { s = [1, 2]; d = [3, 4]; y[i < 2] = s[i] * d[i] * n }"),
+            "i32 i32 -> i32");
+  EXPECT_EQ(types("def f(n: i32) -> y { s = [1, 2]; d = [0.5, 4]; y[i < 2] = s[i] * d[i] * n }"),
+            "f64 f64 -> f64");
+  EXPECT_EQ(types("def f() -> y { s = [1, 2]; d = [0.5, 4]; y[i] = s[i] * d[i] }"), "f64 f64 -> f64");
+  EXPECT_EQ(types("def f(x: f32[2]) -> y { s = [1, 2]; d = [0.5, 4]; a[i] = s[i] + x[i]; y[i] = a[i] * s[i] "
+                  "* d[i] }"),
+            "f32 f32 -> f32");
+}
+
 TEST(Text, SharedExpressionsPrintInReasonableSize) {
   std::string text = "fn f(x: f64) -> f64 {\n  a0 = x + 1\n";
   for (int i = 1; i <= 40; ++i) {

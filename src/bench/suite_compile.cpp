@@ -104,8 +104,7 @@ Row cached_compile(Session& session) {
     const auto start = Clock::now();
     const Kernel kernel = from_text(session, cache.path());
     samples.push_back(since_ms(start));
-    if (!kernel.library().cached)
-      fail(Fault::Bug, "E0731", {}, "a program that was compiled is compiled again");
+    ensure(kernel.library().cached, "a program that was compiled is compiled again");
   }
   row.ours = summarize(samples);
   return row;
@@ -136,7 +135,7 @@ Row cached_run(Session& session) {
     const double ms = since_ms(start);
     if (report.status != 0)
       fail(Fault::System, "E0732", {},
-           "`twill run` failed: " + report.output.substr(0, report.output.find('\n')));
+           "`" + twill.string() + " run` failed with status " + std::to_string(report.status), report.output);
     return ms;
   };
   row.compile_ms = once();

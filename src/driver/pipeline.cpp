@@ -21,8 +21,9 @@ void plan(Compilation& c) {
 void elaborate_plan(Compilation& c) {
   auto result = elaborate(c.program, c.machine, *c.plan);
   if (!result) {
-    fail(c.options.plan ? Fault::User : Fault::Bug, "E0402", result.why().place,
-         "the plan is illegal (" + result.why().code + "): " + result.why().text,
+    const std::string why = "the plan is illegal (" + result.why().code + "): " + result.why().text;
+    ensure(c.options.plan.has_value(), ("of its own making, " + why).c_str());
+    fail(Fault::User, "E0402", result.why().place, why,
          "`twill show --as plan` writes the default plan to start from");
   }
   c.schedule = std::move(result).value();

@@ -24,18 +24,22 @@ void write_all(int pipe, const std::string& text) {
   }
 }
 
+constexpr const char* fewer_processes = "too many processes run at once: try --jobs 1";
+
 }  // namespace
 
 Isolation::Isolation(const std::function<std::string()>& work, std::chrono::seconds patience)
     : deadline_(std::chrono::steady_clock::now() + patience), patience_(patience) {
   int ends[2];
   if (::pipe(ends) != 0)
-    fail(Fault::System, "E0617", {}, std::string("no pipe for a test process: ") + std::strerror(errno));
+    fail(Fault::System, "E0617", {}, std::string("no pipe for a test process: ") + std::strerror(errno),
+         fewer_processes);
   process_ = ::fork();
   if (process_ < 0) {
     ::close(ends[0]);
     ::close(ends[1]);
-    fail(Fault::System, "E0617", {}, std::string("no test process: ") + std::strerror(errno));
+    fail(Fault::System, "E0617", {}, std::string("no test process: ") + std::strerror(errno),
+         fewer_processes);
   }
   if (process_ == 0) {
     // A group of its own, so that compilers it has started end with it.

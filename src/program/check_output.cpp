@@ -141,8 +141,9 @@ bool Checker::check_dense(const Stage& stage, std::size_t position, const Scope&
   const std::size_t inner = result ? program_[*result].shape.size() : 0;
   if (output.at.size() + inner != array.shape.size()) {
     report("E0309", place,
-           inner == 0 ? fmt::format("the write map of {} has {} subscripts, but the array is {}",
-                                    quoted(output.array), output.at.size(), describe_type(program_, array))
+           inner == 0 ? fmt::format("the write map of {} has {} subscript{}, but the array is {}",
+                                    quoted(output.array), output.at.size(), output.at.size() == 1 ? "" : "s",
+                                    describe_type(program_, array))
                       : fmt::format("the write map of {} has {} subscripts and the block's result '{}' {} "
                                     "dimensions, but the array is {}",
                                     quoted(output.array), output.at.size(), program_[*result].name, inner,

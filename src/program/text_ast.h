@@ -1,5 +1,5 @@
-// The syntax tree of a Twill text: what was written, before names and types mean anything. Built by the parser
-// and by the C++ front end (import/).
+// The syntax tree of a Twill text: what was written, before names and types mean anything. Built by the
+// parser and by the C++ front end (import/).
 #pragma once
 
 #include "base/place.h"
@@ -70,6 +70,7 @@ struct Ast {
   std::string name = {};
   std::string op = {};
   std::vector<std::string> words = {};
+  std::vector<Place> word_places = {};  // of the fields of a record
   std::vector<AstPtr> args = {};
   std::vector<Generator> generators = {};
   Number number = {};

@@ -152,10 +152,12 @@ class Lexer {
         const char escaped = peek(1);
         const std::string_view known = "\"\\nt";
         if (known.find(escaped) == std::string_view::npos || escaped == '\0') {
-          start_ = at_;
-          start_column_ = column();
-          ++at_;
-          error("E0106", "unknown escape in a string", "known are \\\", \\\\, \\n and \\t");
+          start_ = at_++;
+          start_column_ = column() - 1;
+          if (at_ < text_.size() && peek() != '\n') step_in_text("a string");
+          error("E0106",
+                "unknown escape '" + std::string(text_.substr(start_, at_ - start_)) + "' in a string",
+                "known are \\\", \\\\, \\n and \\t");
           continue;
         }
         token.text += escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped;
@@ -242,8 +244,8 @@ class Lexer {
       ++at_;
     }
     if (!suffix(token)) return false;
-    if (digits.empty() || (token.number.suffix && is_float(*token.number.suffix))) {
-      error("E0103", "this is not a number");
+    if (digits.empty()) {
+      error("E0103", "this is not a number: digits are missing after 0x");
       return false;
     }
     const auto [end, status] =

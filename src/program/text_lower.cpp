@@ -126,7 +126,10 @@ std::optional<Program> Lowering::definition(const Definition& d) {
     try {
       std::vector<Expr> shape;
       for (const AstPtr& extent : input.type.shape) {
-        if (!extent) error("E0207", input.type.place, "the sizes of an input are not born in a stage");
+        if (!extent)
+          error("E0207", input.type.place,
+                "the sizes of the input '" + input.name + "' are not born in a stage",
+                "leave out the word 'born'");
         const std::function<void(const Ast&)> declare_sizes = [&](const Ast& ast) {
           if (ast.kind == AstKind::Name && !frame.scope.find(ast.name)) {
             taken_.insert(ast.name);
@@ -140,7 +143,7 @@ std::optional<Program> Lowering::definition(const Definition& d) {
         shape.push_back(index_value(*extent, context));
       }
       if (!taken_.insert(input.name).second)
-        error("E0203", input.place, "'" + input.name + "' is already defined");
+        error("E0203", input.place, "'" + input.name + "' is already defined", "choose another name");
       const Type type = vocabulary_.type(input.type);
       const ArrayId array = add_array(input.name, type, std::move(shape), input.place, sink.level);
       frame.scope.names[input.name] = View{array, {}, {}, {}};
@@ -149,7 +152,9 @@ std::optional<Program> Lowering::definition(const Definition& d) {
         const Expr value = convert(this->value(*input.fallback, context), type, input.fallback->place);
         const auto* literal = as<Literal>(value);
         if (!literal || input.type.has_shape)
-          error("E0206", input.fallback->place, "only a scalar input has a default, which is a literal");
+          error("E0206", input.fallback->place,
+                input.type.has_shape ? "'" + input.name + "' is an array; only a scalar input has a default"
+                                     : "the default of '" + input.name + "' is not a literal");
         entry.fallback = literal->value;
       }
       program_.inputs.push_back(entry);
@@ -195,7 +200,8 @@ std::vector<std::pair<ArrayId, Place>> Lowering::results(const Definition& d, co
     }
     if (std::holds_alternative<Poisoned>(*binding)) throw Silent{};
     const auto missing = [&] {
-      error("E0209", result.place, "'" + result.name + "' has no '" + result.part + "'");
+      error("E0209", result.place, "'" + result.name + "' has no '" + result.part + "'",
+            "nested collections have offsets, groups have keys");
     };
     if (const auto* view = std::get_if<View>(binding)) {
       if (!result.part.empty() && result.part != "values") missing();
@@ -230,8 +236,10 @@ Type Vocabulary::type(const TypeAst& ast) const {
   std::vector<std::string> candidates;
   for (const ScalarInfo& scalar : all_scalars()) candidates.emplace_back(scalar.name);
   for (const auto& [name, type] : types) candidates.push_back(name);
-  fail(Fault::User, "E0210", ast.place, "unknown type '" + ast.name + "'",
-       did_you_mean(ast.name, candidates));
+  if (broken.contains(ast.name)) throw Silent{};
+  Place place = ast.place;  // the name without the shape
+  place.length = std::min(place.length, static_cast<std::uint32_t>(ast.name.size()));
+  fail(Fault::User, "E0210", place, "unknown type '" + ast.name + "'", did_you_mean(ast.name, candidates));
 }
 
 bool is_function_word(std::string_view word) {

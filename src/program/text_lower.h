@@ -33,7 +33,7 @@ struct Vocabulary {
   std::map<std::string, FunctionId, std::less<>> function_names;
   std::map<std::string, DeclaredOperator, std::less<>> operators;
   std::map<std::string, const Definition*, std::less<>> definitions;  // those above
-  std::set<std::string, std::less<>> broken;                          // definitions with errors
+  std::set<std::string, std::less<>> broken;                          // declarations with errors
 
   Type type(const TypeAst& ast) const;  // without its shape
 };
@@ -147,6 +147,7 @@ class Lowering {
   [[noreturn]] void limit(std::string code, const Place& place, std::string message,
                           std::string help = {}) const;
   [[noreturn]] void unknown_name(const Ast& ast, const Context& context) const;
+  [[noreturn]] void array_without_subscripts(const Ast& ast, Context& context);
   std::string derived(const std::string& base);
   std::string own_name(const std::string& name);
   std::string stage_name(const std::string& name);
@@ -181,6 +182,7 @@ class Lowering {
   Expr settle(Value value);                                       // decides open constants
   Expr convert(Value value, const Type& to, const Place& place);  // implicitly
   void decide(ArrayId open, const Type& type);
+  void share_type(ArrayId a, ArrayId b);
   Expr retype(Expr expr, ArrayId open, const Type& type);
   Value meet(Value value, const Type& other);
   Expr zero(const Type& type);
@@ -278,10 +280,10 @@ class Lowering {
   std::vector<Diagnostic>& errors_;
   Program program_;
   ExprPool& pool_;
-  std::vector<int> levels_;                   // by ArrayId
-  std::map<int, std::vector<Number>> open_;   // constants whose type is open, by ArrayId: elements as written
-  std::set<std::string, std::less<>> taken_;  // names of arrays and sizes
-  std::set<std::string, std::less<>> stages_;              // names of stages
+  std::vector<int> levels_;                    // by ArrayId
+  std::map<int, std::vector<ArrayId>> open_;   // constants whose type is open, by ArrayId: all that share it
+  std::set<std::string, std::less<>> taken_;   // names of arrays and sizes
+  std::set<std::string, std::less<>> stages_;  // names of stages
   std::set<std::string, std::less<>> reserved_;            // names that the user defines somewhere
   std::map<std::string, std::optional<TypeAst>> results_;  // of the definition being lowered
   int next_level_ = 1;

@@ -18,8 +18,7 @@ void Lowering::call_statement(const Statement& s, Frame& frame) {
   const Definition& callee = *vocabulary_.definitions.find(call.name)->second;
   if (callee.results.size() != s.targets.size())
     error("E0237", s.place,
-          "'" + call.name + "' has " + std::to_string(callee.results.size()) +
-              (callee.results.size() == 1 ? " result" : " results") + ", but " +
+          "'" + call.name + "' has " + counted(callee.results.size(), "result") + ", but " +
               std::to_string(s.targets.size()) + (s.targets.size() == 1 ? " name stands" : " names stand") +
               " on the left");
   std::vector<std::string> names;
@@ -43,8 +42,7 @@ std::vector<Binding> Lowering::inline_call(const Ast& call, Frame& frame,
   const Definition& callee = *vocabulary_.definitions.find(call.name)->second;
   if (call.args.size() > callee.inputs.size())
     error("E0221", call.place,
-          "'" + call.name + "' takes " + std::to_string(callee.inputs.size()) +
-              (callee.inputs.size() == 1 ? " argument" : " arguments") + ", not " +
+          "'" + call.name + "' takes " + counted(callee.inputs.size(), "argument") + ", not " +
               std::to_string(call.args.size()));
   Frame inner;
   inner.sink = frame.sink;
@@ -102,8 +100,8 @@ Binding Lowering::argument(const InputAst& input, const Ast* given, const Ast& c
   }
   if (input.type.has_shape || (array && array->prefix.empty() && !array->base)) {
     if (!array)
-      error("E0263", ast.place, "the argument '" + input.name + "' of '" + call.name + "' is an array",
-            "name it in a statement of its own");
+      error("E0263", ast.place, "the argument '" + input.name + "' of '" + call.name + "' is not an array",
+            "name an array in a statement of its own: " + input.name + " = ...");
     if (!array->prefix.empty() || array->base)
       limit("E0259", ast.place, "a row as an argument is not supported", "copy it: r = x[i]");
     if (open_.contains(array->array.value)) decide(array->array, type);
@@ -115,7 +113,7 @@ Binding Lowering::argument(const InputAst& input, const Ast* given, const Ast& c
     if (actual.shape.size() != input.type.shape.size())
       error("E0263", ast.place,
             "the argument '" + input.name + "' of '" + call.name + "' has " +
-                std::to_string(input.type.shape.size()) + " dimensions, not " +
+                counted(input.type.shape.size(), "dimension") + ", not " +
                 std::to_string(actual.shape.size()));
     return *array;
   }

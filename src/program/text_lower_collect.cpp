@@ -1,6 +1,8 @@
 // Lowering of the text language: comprehensions, groups, scatters and new versions.
 #include "program/text_lower.h"
 
+#include "program/text_names.h"
+
 #include <algorithm>
 
 namespace twill::text {
@@ -45,7 +47,7 @@ void Lowering::collect(const Statement& s, Frame& frame) {
     collection = collection->args[0].get();
   }
   if (!conditions.empty())
-    limit("E0256", collection->place,
+    limit("E0256", conditions[0]->place,
           "conditions on the outer indices of a nested collection are not supported",
           "collect what passes them first, and then run over that");
   const std::size_t rows = stage.dims.size();
@@ -188,8 +190,7 @@ void Lowering::scatter(const Statement& s, Frame& frame) {
   context.guarded = !conditions.empty();
   if (ast.args.size() - 1 != shape.size())
     error("E0232", ast.place,
-          "'" + target.name + "' has " + std::to_string(shape.size()) +
-              (shape.size() == 1 ? " dimension" : " dimensions") + ", but " +
+          "'" + target.name + "' has " + counted(shape.size(), "dimension") + ", but " +
               std::to_string(ast.args.size() - 1) +
               (ast.args.size() == 2 ? " subscript is given" : " subscripts are given"));
   for (std::size_t i = 1; i < ast.args.size(); ++i) {

@@ -1,6 +1,8 @@
 // Lowering of the text language: definitions by formulas, constants and copies.
 #include "program/text_lower.h"
 
+#include "program/text_names.h"
+
 #include <algorithm>
 
 namespace twill::text {
@@ -415,7 +417,8 @@ std::vector<Expr> Lowering::shape_of(const Piece& piece, const std::vector<Dim>&
     if (shape.size() != piece.indices.size())
       error("E0232", type->place,
             "'" + piece.target->name + "' has " + std::to_string(piece.indices.size()) +
-                " indices, but its type " + std::to_string(shape.size()) + " sizes");
+                (piece.indices.size() == 1 ? " index" : " indices") + ", but its type has " +
+                counted(shape.size(), "size"));
     return shape;
   }
   std::vector<Expr> shape;
@@ -482,7 +485,8 @@ void Lowering::constant(const Target& target, const Ast& value, Frame& frame) {
         std::any_of(wanted.begin(), wanted.end(),
                     [](Expr e) { return as<Literal>(e) && as<Literal>(e)->value.i == 0; });
     if (wanted != extents && !empty)
-      error("E0242", value.place, "the constant does not have the shape that '" + target.name + "' declares");
+      error("E0242", value.place, "the constant does not have the shape that '" + target.name + "' declares",
+            "leave out the sizes: " + target.name + ": " + to_string(*type) + " = [ ... ]");
     extents = wanted;
   } else if (elements.empty() && !shape.empty()) {
     error("E0242", value.place, "an empty constant needs a type with its shape",
@@ -499,7 +503,7 @@ void Lowering::constant(const Target& target, const Ast& value, Frame& frame) {
                                        *type, element->place))
             ->value);
   constant.array = add_array(array_name(target, frame), *type, std::move(extents), target.place, 0);
-  if (open) open_[constant.array.value] = constant.elements;
+  if (open) open_[constant.array.value] = {constant.array};
   publish(target.name, View{constant.array, {}, {}, {}}, frame);
   program_.constants.push_back(std::move(constant));
 }

@@ -11,17 +11,32 @@ namespace twill::text {
 
 // ---- constants whose type is open -----------------------------------------------------------------------
 
+/// Gives an open constant, and those that share its type, their type.
 void Lowering::decide(ArrayId open, const Type& type) {
   const auto found = open_.find(open.value);
   if (found == open_.end()) return;
-  program_.arrays[static_cast<std::size_t>(open.value)].type = type;
-  for (Constant& constant : program_.constants)
-    if (constant.array == open)
-      for (Number& element : constant.elements) element = twill::convert(element, type.scalar());
-  open_.erase(found);
+  for (const ArrayId array : std::vector(found->second)) {
+    program_.arrays[static_cast<std::size_t>(array.value)].type = type;
+    for (Constant& constant : program_.constants)
+      if (constant.array == array)
+        for (Number& element : constant.elements) element = twill::convert(element, type.scalar());
+    open_.erase(array.value);
+  }
 }
 
-/// A value that reads only an open constant and plain literals, in another type.
+/// Two open constants meet, as in s[j] * d[k]: what the result meets decides about both.
+void Lowering::share_type(ArrayId a, ArrayId b) {
+  if (a == b || std::count(open_[a.value].begin(), open_[a.value].end(), b)) return;
+  std::vector<ArrayId> all = open_[a.value];
+  all.insert(all.end(), open_[b.value].begin(), open_[b.value].end());
+  const bool fractional = program_[a].type.is_float() || program_[b].type.is_float();
+  for (const ArrayId array : all) {
+    open_[array.value] = all;
+    if (fractional) program_.arrays[static_cast<std::size_t>(array.value)].type = Scalar::F64;
+  }
+}
+
+/// A value that reads only open constants of one type and plain literals, in another type.
 Expr Lowering::retype(Expr expr, ArrayId open, const Type& type) {
   if (as<Literal>(expr)) return pool_.cast(type, expr, expr->place);
   if (const auto* read = as<Read>(expr))
@@ -60,15 +75,17 @@ Expr Lowering::convert(Value value, const Type& to, const Place& place) {
 
 Value Lowering::apply(Prim prim, std::vector<Value> operands, const Place& place) {
   ArrayId open;
-  bool several = false;
+  bool undecided = true;
   const Type* strong = nullptr;
   for (const Value& operand : operands) {
-    several = several || (open && operand.open && operand.open != open);
+    undecided = undecided && (!operand.open || open_.contains(operand.open.value));
     if (operand.open) open = operand.open;
     if (!operand.weak && operand.expr->type.is_number()) strong = &operand.expr->type;
   }
-  const bool stays_open = open && open_.contains(open.value) && !strong && !several &&
-                          info(prim).prim_class == PrimClass::Arithmetic;
+  const bool stays_open = open && undecided && !strong && info(prim).prim_class == PrimClass::Arithmetic;
+  if (stays_open)
+    for (const Value& operand : operands)
+      if (operand.open) share_type(open, operand.open);
   std::vector<Operand> plain;
   for (Value& operand : operands) {
     if (operand.open && strong) operand = meet(operand, *strong);
@@ -140,14 +157,29 @@ Value Lowering::name(const Ast& ast, Context& context) {
   if (const auto* bound = std::get_if<View>(binding))
     if (!bound->base && static_cast<int>(bound->prefix.size()) == program_[bound->array].rank())
       return read(*bound, {}, 0, ast, context);
-  error("E0231", ast.place, "'" + ast.name + "' is an array; an element of it needs subscripts");
+  array_without_subscripts(ast, context);
+}
+
+/// Reports a whole array that stands where one of its elements should.
+void Lowering::array_without_subscripts(const Ast& ast, Context& context) {
+  const std::string name = ast.kind == AstKind::Field ? ast.args[0]->name + "." + ast.name : ast.name;
+  const std::optional<View> array = view(ast, context);
+  std::string subscripts = "r][k";  // of a nested collection
+  if (array) {
+    const std::size_t rank = program_[array->array].shape.size() - array->prefix.size();
+    subscripts = "i";
+    for (std::size_t d = 1; d < rank; ++d) subscripts += d == 1 ? ", j" : d == 2 ? ", k" : ", ...";
+  }
+  error("E0231", ast.place, "'" + name + "' is an array; an element of it needs subscripts",
+        "write " + name + "[" + subscripts + "]");
 }
 
 Value Lowering::field(const Ast& ast, Context& context) {
-  if (collection(*ast.args[0], context) && view(ast, context))
-    error("E0231", ast.place, "'" + ast.name + "' is an array; an element of it needs subscripts");
+  if (collection(*ast.args[0], context) && view(ast, context)) array_without_subscripts(ast, context);
   const Expr base = settle(value(*ast.args[0], context));
-  if (!base->type.is_record()) error("E0213", ast.place, "'" + to_string(base->type) + "' has no fields");
+  if (!base->type.is_record())
+    error("E0213", ast.place,
+          "'" + to_string(base->type) + "' has no field '" + ast.name + "': it is no record");
   const std::optional<int> position = base->type.record().field_named(ast.name);
   if (!position) {
     std::vector<std::string> candidates;
@@ -248,7 +280,10 @@ Value Lowering::subscript(const Ast& ast, Context& context) {
           "a row of '" + base.name + "' is a collection; an element of it needs another subscript",
           "write " + base.name + "[r][k]");
   const std::optional<View> array = view(base, context);
-  if (!array) error("E0215", ast.place, "only arrays have subscripts");
+  if (!array)
+    error("E0215", ast.place,
+          base.kind == AstKind::Name ? "'" + base.name + "' is not an array, so it has no subscripts"
+                                     : "only arrays have subscripts");
   return read(*array, ast.args, 1, ast, context);
 }
 
@@ -259,8 +294,7 @@ Value Lowering::read(const View& view, const std::vector<AstPtr>& subscripts, st
   const std::size_t rest = array.shape.size() - view.prefix.size();
   if (given != rest)
     error("E0232", ast.place,
-          "'" + array.name + "' has " + std::to_string(rest) + (rest == 1 ? " dimension" : " dimensions") +
-              ", not " + std::to_string(given));
+          "'" + array.name + "' has " + counted(rest, "dimension") + ", not " + std::to_string(given));
   std::vector<Expr> at = view.prefix;
   std::vector<Boundary> rules(at.size(), Boundary::Inside);
   Expr fallback;
@@ -283,7 +317,8 @@ Value Lowering::read(const View& view, const std::vector<AstPtr>& subscripts, st
           const Expr given_value =
               convert(value(*word.args[1], context, &array.type), array.type, word.args[1]->place);
           if (fallback && fallback != given_value)
-            error("E0216", word.place, "a read has one value outside of its array");
+            error("E0216", word.place, "a read has one value outside of its array, not two",
+                  "give the value once: x[pad(i, v), pad(j)]");
           fallback = given_value;
         }
         subscript = word.args[0].get();
@@ -409,7 +444,10 @@ Value Lowering::choice(const Ast& ast, Context& context, const Type* wanted) {
   if (then.open && !otherwise.weak) then = meet(then, otherwise.expr->type);
   if (otherwise.open && !then.weak) otherwise = meet(otherwise, then.expr->type);
   const ArrayId open = then.open ? then.open : otherwise.open;
-  if (open && (!then.open || !otherwise.open || then.open == otherwise.open)) {
+  if (then.open && otherwise.open && open_.contains(then.open.value) && open_.contains(otherwise.open.value))
+    share_type(then.open, otherwise.open);
+  const auto is_undecided = [&](const Value& v) { return !v.open || open_.contains(v.open.value); };
+  if (open && is_undecided(then) && is_undecided(otherwise)) {
     const Operand result = select_promoted(pool_, c, {then.expr, then.weak && !then.open},
                                            {otherwise.expr, otherwise.weak && !otherwise.open}, ast.place);
     return {result.expr, true, open};
@@ -452,11 +490,11 @@ Value Lowering::record(const Ast& ast, Context& context, const Type* wanted) {
     if (!position) {
       std::vector<std::string> candidates;
       for (const Field& f : fields.fields) candidates.push_back(f.name);
-      error("E0214", ast.args[i]->place, "'" + to_string(*type) + "' has no field '" + ast.words[i] + "'",
+      error("E0214", ast.word_places[i], "'" + to_string(*type) + "' has no field '" + ast.words[i] + "'",
             did_you_mean(ast.words[i], candidates));
     }
     Expr& slot = values[static_cast<std::size_t>(*position)];
-    if (slot) error("E0218", ast.args[i]->place, "the field '" + ast.words[i] + "' is given twice");
+    if (slot) error("E0218", ast.word_places[i], "the field '" + ast.words[i] + "' is given twice");
     const Type& field_type = fields.fields[static_cast<std::size_t>(*position)].type;
     slot = convert(value(*ast.args[i], context, &field_type), field_type, ast.args[i]->place);
   }
@@ -484,8 +522,7 @@ Value Lowering::call(const Ast& ast, Context& context) {
   const auto arity = [&](std::size_t n) {
     if (ast.args.size() != n)
       error("E0221", ast.place,
-            "'" + name + "' takes " + std::to_string(n) + (n == 1 ? " argument" : " arguments") + ", not " +
-                std::to_string(ast.args.size()));
+            "'" + name + "' takes " + counted(n, "argument") + ", not " + std::to_string(ast.args.size()));
   };
   if (const auto found = vocabulary_.function_names.find(name); found != vocabulary_.function_names.end()) {
     const Function& function = vocabulary_.functions[static_cast<std::size_t>(found->second.value)];
@@ -517,7 +554,10 @@ Value Lowering::call(const Ast& ast, Context& context) {
     const Ast& d = *ast.args[1];
     const int rank = program_[array->array].rank() - static_cast<int>(array->prefix.size());
     if (d.kind != AstKind::Number || !is_integer(d.number.type) || d.number.i < 0 || d.number.i >= rank)
-      error("E0232", d.place, "the dimension is a number from 0 to " + std::to_string(rank - 1));
+      error(
+          "E0232", d.place,
+          "'" + program_[array->array].name + "' has " + counted(static_cast<std::size_t>(rank), "dimension"),
+          "dimensions are counted from 0");
     return {extent(*array, static_cast<int>(d.number.i))};
   }
   if (name == "clamp" || name == "mirror" || name == "wrap" || name == "pad")
@@ -538,6 +578,7 @@ Value Lowering::call(const Ast& ast, Context& context) {
     if (p.precedence == 0) candidates.emplace_back(p.name);
   for (const auto& [other, id] : vocabulary_.function_names) candidates.push_back(other);
   for (const auto& [other, def] : vocabulary_.definitions) candidates.push_back(other);
+  if (vocabulary_.broken.contains(name)) throw Silent{};
   error("E0202", ast.place, "unknown function '" + name + "'", did_you_mean(name, candidates));
 }
 

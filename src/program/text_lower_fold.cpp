@@ -31,7 +31,9 @@ std::shared_ptr<const Block> sealed(std::vector<Stage> stages, std::vector<Array
 }  // namespace
 
 Value Lowering::fold(const Ast& ast, Context& context) {
-  if (!context.sink) error("E0264", ast.place, "a function of scalars cannot fold");
+  if (!context.sink)
+    error("E0264", ast.place, "a function of scalars cannot fold",
+          "fold in a definition, and call the function on the result");
   Scope scope{context.scope};
   Sink local{next_level_++, {}};
   Context inner = context;
@@ -326,6 +328,7 @@ Operator Lowering::operator_named(const std::string& name, const Type& type, con
     for (const PrimInfo& p : all_prims())
       if (is_combiner(p.prim)) candidates.emplace_back(p.name);
     for (const auto& [other, op] : vocabulary_.operators) candidates.push_back(other);
+    if (vocabulary_.broken.contains(name)) throw Silent{};
     const std::string near = did_you_mean(name, candidates);
     const bool function = vocabulary_.function_names.contains(name);
     error("E0227", place,

@@ -191,13 +191,19 @@ Dim Lowering::declare_index(const std::string& name, const Place& place, const I
   context.scope->names[name] = IndexBinding{dim.id};
   if (!dim.hi) dim.hi = walked_extent(name, walked, context);
   if (!dim.hi) {
-    // An array that does not exist tells nothing: then that is the mistake.
+    // An array that does not exist, or that has no subscripts, tells nothing: then that is the mistake.
     const std::function<void(const Ast&)> look = [&](const Ast& ast) {
       const Ast* base = ast.kind == AstKind::Subscript ? ast.args[0].get() : nullptr;
       if (base && base->kind == AstKind::Name && !context.scope->find(base->name) &&
           !reserved_.contains(base->name))
         unknown_name(*base, context);
-      for (const AstPtr& arg : ast.args) look(*arg);
+      if (ast.kind == AstKind::Name)
+        if (const std::optional<View> array = view(ast, context);
+            array && program_[array->array].shape.size() > array->prefix.size())
+          array_without_subscripts(ast, context);
+      const bool names_array =
+          base || (ast.kind == AstKind::Call && (ast.name == "len" || ast.name == "size"));
+      for (std::size_t i = names_array ? 1 : 0; i < ast.args.size(); ++i) look(*ast.args[i]);
     };
     for (const AstPtr& ast : walked) look(*ast);
     error("E0233", place, "nothing tells how far '" + name + "' runs",

@@ -80,13 +80,14 @@ ArrayId Lowering::named_array(const std::string& name, const Place& place, const
 void Lowering::loop(const Statement& s, Frame& frame) {
   if (s.from.size() != s.targets.size())
     error("E0237", s.place,
-          std::to_string(s.targets.size()) + (s.targets.size() == 1 ? " state" : " states") +
-              " on the left, " + std::to_string(s.from.size()) + " initial values");
+          counted(s.targets.size(), "state") + " on the left, " + std::to_string(s.from.size()) +
+              (s.from.size() == 1 ? " initial value" : " initial values"));
   std::vector<std::string> names;
   for (const Target& target : s.targets) {
     if (target.indexed || target.type || !target.into.empty())
       error("E0244", target.place,
-            "the state of a loop is named without indices and type; it has those of its initial value");
+            "the state of a loop is named without indices and type; it has those of its initial value",
+            "write " + target.name + " = seq ...");
     names.push_back(array_name(target, frame));
   }
   Sink sink{next_level_++, {}};
@@ -99,7 +100,8 @@ void Lowering::loop(const Statement& s, Frame& frame) {
     const Ast& from = *s.from[i];
     Context context = context_in(frame, names[i], nullptr);
     std::optional<View> init;
-    if (from.kind == AstKind::Name) init = view(from, context);
+    if (from.kind == AstKind::Name || from.kind == AstKind::Subscript || from.kind == AstKind::Field)
+      init = view(from, context);
     Carry carry;
     if (init && init->prefix.empty() && !init->base) {
       carry.init = init->array;

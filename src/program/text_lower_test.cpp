@@ -158,10 +158,12 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
         ++depth;
       if (depth != rank && !value->args[1]->args.empty())
         error("E0265", place,
-              "'" + left.name + "' has " + std::to_string(rank) + " dimensions, the expected values " +
+              "'" + left.name + "' has " + counted(rank, "dimension") + ", the expected values have " +
                   std::to_string(depth));
     } else if (program_[*whole(*b)].shape.size() != rank) {
-      error("E0265", place, "the arrays do not have the same number of dimensions");
+      error("E0265", place,
+            "'" + left.name + "' has " + counted(rank, "dimension") + ", '" + program_[*whole(*b)].name +
+                "' has " + std::to_string(program_[*whole(*b)].shape.size()));
     }
     AstPtr sizes;
     Ast all{.kind = AstKind::Fold, .place = place, .name = "all", .op = "and"};
@@ -274,7 +276,8 @@ class TestBuilder {
     const Ast& value = *s.value;
     for (const Target& target : s.targets) {
       if (target.indexed || !target.into.empty())
-        error("E0244", target.place, "names in a test stand without indices");
+        error("E0244", target.place, "names in a test stand without indices",
+              "write " + target.name + " = ...");
       if (std::any_of(inputs_.begin(), inputs_.end(),
                       [&](const auto& input) { return input.name == target.name; }))
         error("E0203", target.place, "'" + target.name + "' is already defined");
@@ -409,8 +412,7 @@ class TestBuilder {
     }
     if (ast.args.size() > program->inputs.size())
       error("E0221", ast.place,
-            "'" + ast.name + "' takes " + std::to_string(program->inputs.size()) +
-                (program->inputs.size() == 1 ? " argument" : " arguments") + ", not " +
+            "'" + ast.name + "' takes " + counted(program->inputs.size(), "argument") + ", not " +
                 std::to_string(ast.args.size()));
     TestCall call;
     call.definition = ast.name;
@@ -460,8 +462,7 @@ class TestBuilder {
       if (shape.size() != parameter.shape.size())
         error("E0263", argument.place,
               "the argument '" + parameter.name + "' of '" + ast.name + "' has " +
-                  std::to_string(parameter.shape.size()) + " dimensions, not " +
-                  std::to_string(shape.size()));
+                  counted(parameter.shape.size(), "dimension") + ", not " + std::to_string(shape.size()));
       for (std::size_t d = 0; d < shape.size(); ++d)
         if (shape[d]) bind_size(parameter.shape[d], *shape[d], sizes);
     }
@@ -473,8 +474,7 @@ class TestBuilder {
                     const std::map<SymbolId, std::int64_t>& sizes, TestCall& call) {
     if (definition.results.size() != s.targets.size())
       error("E0237", s.place,
-            "'" + definition.name + "' has " + std::to_string(definition.results.size()) +
-                (definition.results.size() == 1 ? " result" : " results") + ", but " +
+            "'" + definition.name + "' has " + counted(definition.results.size(), "result") + ", but " +
                 std::to_string(s.targets.size()) + (s.targets.size() == 1 ? " name stands" : " names stand") +
                 " on the left");
     std::size_t next = 0;

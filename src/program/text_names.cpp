@@ -1,4 +1,4 @@
-// Edit distance between names.
+// Words for messages.
 #include "program/text_names.h"
 
 #include <algorithm>
@@ -48,6 +48,10 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
     }
   }
   return best ? "did you mean '" + *best + "'?" : std::string{};
+}
+
+std::string counted(std::size_t count, const std::string& thing) {
+  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
 }  // namespace twill::text

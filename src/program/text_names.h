@@ -1,4 +1,4 @@
-// Suggestions for misspelt names.
+// Words for messages: suggestions for misspelt names, and numbers of things.
 #pragma once
 
 #include <string>
@@ -8,5 +8,8 @@ namespace twill::text {
 
 /// "did you mean 'img'?" for the candidate nearest to `name`, or "" if none is near.
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& candidates);
+
+/// "1 dimension", "2 dimensions".
+std::string counted(std::size_t count, const std::string& thing);
 
 }  // namespace twill::text

@@ -271,10 +271,12 @@ ResultAst Parser::result() {
   r.place = name.place;
   r.name = name.text;
   if (accept(".")) {
+    if (peek().kind != TokenKind::Name) expected("'values', 'offsets' or 'keys'");
     r.part = take().text;
     r.place = from(r.place);
     if (r.part != "values" && r.part != "offsets" && r.part != "keys")
-      error("E0112", r.place, "a result has the parts 'values', 'offsets' and 'keys'");
+      error("E0112", r.place, "a result has no part '" + r.part + "'",
+            "the parts of a collection are 'values', 'offsets' and 'keys'");
   }
   if (accept(":")) r.type = type(true);
   return r;
@@ -353,6 +355,7 @@ void Parser::test_statement(std::vector<TestStatement>& list) {
     } else {
       s.targets.push_back(target());
     }
+    s.place = from(s.place);
     expect("=");
     s.value = expression();
     list.push_back(std::move(s));

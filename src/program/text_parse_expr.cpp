@@ -226,6 +226,7 @@ AstPtr Parser::record(const Token& start, std::string name) {
   Ast node{.kind = AstKind::Record, .name = std::move(name)};
   while (!at("}")) {
     if (peek().kind != TokenKind::Name) expected("the name of a field");
+    node.word_places.push_back(peek().place);
     node.words.push_back(take().text);
     expect(":");
     node.args.push_back(expression());

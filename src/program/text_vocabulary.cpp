@@ -15,7 +15,7 @@ Function Lowering::function(const FunctionDecl& d) {
   context.base = d.name;
   for (const NamedType& parameter : d.parameters) {
     if (scope.names.contains(parameter.name))
-      error("E0203", parameter.place, "'" + parameter.name + "' is already defined");
+      error("E0203", parameter.place, "'" + parameter.name + "' is already defined", "choose another name");
     f.parameters.push_back({parameter.name, vocabulary_.type(parameter.type)});
     const int position = static_cast<int>(f.parameters.size()) - 1;
     scope.names[parameter.name] = Value{pool_.arg(position, f.parameters.back().type, parameter.place)};
@@ -42,18 +42,23 @@ class Builder {
   Builder(const File& file, std::vector<Diagnostic>& errors) : file_(file), errors_(errors) {}
 
   Vocabulary run() {
-    for (const TypeDecl& d : file_.types) attempt([&] { type(d); });
-    for (const FunctionDecl& d : file_.functions) attempt([&] { function(d); });
+    for (const TypeDecl& d : file_.types) attempt(d.name, [&] { type(d); });
+    for (const FunctionDecl& d : file_.functions) attempt(d.name, [&] { function(d); });
     return std::move(vocabulary_);
   }
 
  private:
-  void attempt(const std::function<void()>& action) {
+  /// What uses a declaration that is wrong is not wrong itself: it is passed over in silence.
+  void attempt(const std::string& name, const std::function<void()>& action) {
     try {
       action();
+      return;
     } catch (const Error& e) {
       errors_.insert(errors_.end(), e.diagnostics().begin(), e.diagnostics().end());
     } catch (const Silent&) {}
+    const bool known = vocabulary_.types.contains(name) || vocabulary_.function_names.contains(name) ||
+                       vocabulary_.operators.contains(name) || is_function_word(name);
+    if (!known) vocabulary_.broken.insert(name);
   }
 
   void type(const TypeDecl& d) {
@@ -66,7 +71,9 @@ class Builder {
         fail(Fault::User, "E0203", field.place, "the field '" + field.name + "' is already defined");
       record.fields.push_back({field.name, vocabulary_.type(field.type)});
     }
-    if (record.fields.empty()) fail(Fault::User, "E0228", d.place, "the type '" + d.name + "' has no fields");
+    if (record.fields.empty())
+      fail(Fault::User, "E0228", d.place, "the type '" + d.name + "' has no fields",
+           "write type " + d.name + " = { name: f32 }");
     vocabulary_.types.emplace(d.name, Type(std::make_shared<const Record>(std::move(record))));
   }
 
@@ -113,6 +120,7 @@ class Builder {
       op.type = f.result;
     } else {
       const std::optional<Prim> prim = prim_named(d.source);
+      if (vocabulary_.broken.contains(d.source)) throw Silent{};
       if (!prim || !is_combiner(*prim))
         fail(Fault::User, "E0227", d.place, "unknown operator '" + d.source + "'");
       if (!d.result)

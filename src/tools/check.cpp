@@ -116,7 +116,7 @@ int check(const CheckCall& options) {
     }
   }
   if (counts.passed + counts.failed + broken == 0 && !options.test.empty())
-    usage("E0712", fmt::format("no test has '{}' in its name", options.test),
+    usage("E0713", fmt::format("no test has '{}' in its name", options.test),
           counts.left_out.empty() ? "there are no tests"
                                   : fmt::format("the tests are: {}", fmt::join(counts.left_out, ", ")));
   fmt::print("{} passed, {} failed", counts.passed, counts.failed);
