@@ -1,3 +1,4 @@
+// A program built by hand goes through all passes and runs.
 #include <gtest/gtest.h>
 
 #include "driver/compile.h"

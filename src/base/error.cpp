@@ -1,3 +1,4 @@
+// How diagnostics read: place, code, message, the line of source with a caret, and help.
 #include "base/error.h"
 
 #include <algorithm>

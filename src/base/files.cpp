@@ -1,3 +1,4 @@
+// Reading and writing whole files, so that a reader never sees half of one.
 #include "base/files.h"
 
 #include "base/error.h"

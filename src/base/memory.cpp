@@ -1,3 +1,4 @@
+// Memory of arrays: aligned for SIMD, and on huge pages where it is large.
 #include "base/memory.h"
 
 #include <sys/mman.h>

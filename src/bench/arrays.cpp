@@ -1,3 +1,4 @@
+// Random inputs of benchmarks, and poison for their results.
 #include "bench/arrays.h"
 
 #include <algorithm>

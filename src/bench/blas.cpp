@@ -1,3 +1,4 @@
+// OpenBLAS and BLIS as peers: found at run time, called through cblas.
 #include "bench/blas.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+// One benchmark: compiles ours, prepares the peers, and checks every result.
 #include "bench/case.h"
 
 #include "base/error.h"

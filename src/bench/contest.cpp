@@ -1,3 +1,4 @@
+// Runs contestants in turns, so that what disturbs the machine disturbs all of them.
 #include "bench/contest.h"
 
 #include <algorithm>

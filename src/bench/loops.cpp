@@ -1,3 +1,4 @@
+// Peers that are loops in C, compiled by the system's compiler with the flags of our kernels.
 #include "bench/loops.h"
 
 namespace twill::bench {

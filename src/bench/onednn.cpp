@@ -1,3 +1,4 @@
+// oneDNN as a peer: found at run time, called through its C interface.
 #include "bench/onednn.h"
 
 #include "base/error.h"

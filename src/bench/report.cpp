@@ -1,3 +1,4 @@
+// Tables for people and JSON lines for programs.
 #include "bench/report.h"
 
 #include <fmt/format.h>

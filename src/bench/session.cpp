@@ -1,3 +1,4 @@
+// What all benchmarks of a run share: the machine, its caches, the options.
 #include "bench/session.h"
 
 #include <omp.h>

@@ -1,3 +1,4 @@
+// Runs the pipeline, pass by pass, and times it.
 #include "driver/compile.h"
 
 #include "base/files.h"

@@ -1,3 +1,4 @@
+// Statements of a nest as C: loops, functions of shared loops, memory, errors.
 #include "emit/c_code.h"
 
 #include "emit/c_table.h"

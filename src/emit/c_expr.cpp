@@ -1,3 +1,4 @@
+// Expressions as C: operators, boundary rules, checked subscripts, values with names of their own.
 #include "emit/c_expr.h"
 
 #include "base/error.h"

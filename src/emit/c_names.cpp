@@ -1,3 +1,4 @@
+// C names for arrays, indices, sizes and types: readable, legal, and different from each other.
 #include "emit/c_names.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The C functions that kernels call, of which each kernel gets those that it needs.
 #include "emit/c_prelude.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+// Hash tables of groups in C, one for each type of key.
 #include "emit/c_table.h"
 
 namespace twill {

@@ -1,3 +1,4 @@
+// Where boundary rules hold by themselves: bounds of the interior, and expressions inside of it.
 #include "emit/interior.h"
 
 #include <algorithm>

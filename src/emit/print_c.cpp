@@ -1,3 +1,4 @@
+// A kernel as a C source: prelude, types, functions, the entry and its table of errors.
 #include "emit/print_c.h"
 
 #include "emit/c_code.h"

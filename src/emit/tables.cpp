@@ -1,3 +1,4 @@
+// Loops over all elements of an array, shared by everything that initialises or copies one.
 #include "emit/tables.h"
 
 #include <algorithm>

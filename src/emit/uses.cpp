@@ -1,3 +1,4 @@
+// What a piece of code uses from its surroundings: the parameters of its function.
 #include "emit/uses.h"
 
 namespace twill::nest {

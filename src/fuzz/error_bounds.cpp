@@ -1,3 +1,4 @@
+// How far float results may be off: magnitudes and errors, from the inputs through all stages.
 #include "fuzz/error_bounds.h"
 
 #include <algorithm>

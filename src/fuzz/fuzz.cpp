@@ -1,3 +1,4 @@
+// Runs many seeds, several at a time, each in a process of its own, and collects the failures.
 #include "fuzz/fuzz.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+// A random program: inputs, operators, then stages that read what there is.
 #include "fuzz/generate.h"
 
 #include "fuzz/generator.h"

@@ -1,3 +1,4 @@
+// Work in a process of its own, so that a crash or a hang is a result like any other.
 #include "fuzz/isolate.h"
 
 #include "base/error.h"

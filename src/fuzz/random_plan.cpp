@@ -1,3 +1,4 @@
+// Random changes to the default plan, kept if they are legal.
 #include "fuzz/random_plan.h"
 
 #include "plan/default_plan.h"

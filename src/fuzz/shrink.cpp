@@ -1,3 +1,4 @@
+// Makes a failing case smaller as long as it fails in the same way.
 #include "fuzz/shrink.h"
 
 #include "fuzz/generate.h"

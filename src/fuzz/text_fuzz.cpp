@@ -1,3 +1,4 @@
+// Changed texts against the parser, which must accept them or say what is wrong.
 #include "fuzz/text_fuzz.h"
 
 #include "base/error.h"

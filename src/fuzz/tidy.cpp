@@ -1,3 +1,4 @@
+// Finds what a program uses, and rebuilds it with nothing else.
 #include "fuzz/tidy.h"
 
 #include <map>

@@ -1,3 +1,4 @@
+// Judges one case: well-formed, round trip, and every plan against the interpreter.
 #include "fuzz/verdict.h"
 
 #include "driver/compile.h"
@@ -66,6 +67,7 @@ std::optional<Kernel> compiled(const std::shared_ptr<const Program>& program, co
     compiler.flags = kernel_flags(program->strict);
     compiler.flags.insert(compiler.flags.end(), options.compiler_flags.begin(), options.compiler_flags.end());
     if (!options.cache.empty()) compiler.cache = options.cache;
+    compiler.cache_bytes = std::int64_t{16} << 20;  // few of these kernels are ever run again
     return Kernel(program, std::move(*compilation.source), compiler);
   } catch (const Error& error) {
     if (first(error).fault != Fault::Limit) throw Failed{"compile: " + first(error).code, error.what()};

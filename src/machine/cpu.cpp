@@ -1,3 +1,4 @@
+// Which processor this is, from /proc/cpuinfo.
 #include "machine/cpu.h"
 
 #include <fmt/format.h>

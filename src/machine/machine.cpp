@@ -1,3 +1,4 @@
+// Questions about the layers of a machine.
 #include "machine/machine.h"
 
 #include <fmt/format.h>

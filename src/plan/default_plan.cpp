@@ -1,3 +1,4 @@
+// The default plan: proposals from the most to the least ambitious one; the first legal one wins.
 #include "plan/default_plan.h"
 
 #include "base/error.h"

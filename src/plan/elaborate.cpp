@@ -1,3 +1,4 @@
+// Walks a plan and its program together: order, legality, lifetimes, and what they add up to.
 #include "plan/elaborate.h"
 
 #include "plan/legality.h"

@@ -1,3 +1,4 @@
+// The one judge of loops, cuts, workers, stores and merges of a stage.
 #include "plan/legality.h"
 
 #include "program/index_use.h"

@@ -1,3 +1,4 @@
+// Which arrays nobody needs after a stage.
 #include "plan/lifetimes.h"
 
 namespace twill {

@@ -1,3 +1,4 @@
+// Words for the choices of a plan, and finding the plan of a block.
 #include "plan/plan.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Compares the subscripts of a stage's reads for elements that neighbouring points share.
 #include "plan/reuse.h"
 
 #include "program/index_use.h"

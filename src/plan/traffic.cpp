@@ -1,3 +1,4 @@
+// Bytes that a schedule moves: every array once per pass that reads or writes it.
 #include "plan/traffic.h"
 
 #include "program/evaluate.h"

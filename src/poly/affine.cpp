@@ -1,3 +1,4 @@
+// Arithmetic and normal form of quasi-affine expressions.
 #include "poly/affine.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Builds conditions with their negations pushed down, and proves the easy ones.
 #include "poly/condition.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Our affine expressions and conditions as objects of isl, and back.
 #include "poly/isl.h"
 
 #include <algorithm>

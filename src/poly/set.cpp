@@ -1,3 +1,4 @@
+// Integer sets and relations on top of isl.
 #include "poly/isl.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Walks index expressions and builds their affine form, and sizes as polynomials.
 #include "program/affine_of.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// The order of the checks, and those of the program as a whole.
 #include "program/check.h"
 
 #include "program/affine_of.h"

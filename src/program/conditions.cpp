@@ -1,3 +1,4 @@
+// What conditions in expressions say about indices, as facts for proofs.
 #include "program/conditions.h"
 
 #include "program/affine_of.h"

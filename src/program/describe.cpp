@@ -1,3 +1,4 @@
+// Sets and points in the words of the program, for messages.
 #include "program/describe.h"
 
 #include <fmt/format.h>

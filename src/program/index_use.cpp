@@ -1,3 +1,4 @@
+// Factors of indices in expressions.
 #include "program/index_use.h"
 
 namespace twill {

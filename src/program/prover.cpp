@@ -1,3 +1,4 @@
+// Proves that subscripts stay inside: quickly by bounds, else by integer sets.
 #include "program/prover.h"
 
 #include "program/affine_of.h"

@@ -1,3 +1,4 @@
+// Compiled kernels on disk: sealed, renamed into place, the least used removed.
 #include "run/cache.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+// Calls the system's C compiler, keeps what it made, and loads it.
 #include "run/compiler.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+// Inputs from files and results to files, by the ending of their names.
 #include "run/data_files.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+// Calls a compiled kernel: sizes from shapes, memory for results, errors in words.
 #include "run/kernel.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+// NumPy's file format, both directions, checked byte by byte.
 #include "run/npy.h"
 
 #include "base/error.h"

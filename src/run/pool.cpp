@@ -1,3 +1,4 @@
+// Memory that kernels give back and ask for again.
 #include "run/pool.h"
 
 #include "base/memory.h"

@@ -1,3 +1,4 @@
+// Programs in child processes, with what they print.
 #include "run/process.h"
 
 #include "base/error.h"

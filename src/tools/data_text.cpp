@@ -1,3 +1,4 @@
+// Values on the command line, and results as text.
 #include "tools/data_text.h"
 
 #include "base/error.h"

@@ -1,3 +1,4 @@
+// The table of --stats.
 #include "tools/stats.h"
 
 #include "plan/traffic.h"
