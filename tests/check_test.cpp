@@ -542,6 +542,80 @@ TEST_F(Check, StageNames) {
   EXPECT_THAT(errors(), ElementsAre("E0302 two stages are called 'v'"));
 }
 
+TEST_F(Check, ArraysAndSizesHaveNamesOfTheirOwn) {
+  const ArrayId u = input("u", Scalar::F32, {N});
+  const Dim i = dim("i", N), j = dim("j", N);
+  map("u", {i}, read(u, {at(i)}));
+  map("N", {j}, read(u, {at(j)}));
+  EXPECT_THAT(errors(),
+              ElementsAre("E0337 two arrays are called 'u'", "E0337 a size and an array are called 'N'"));
+}
+
+TEST_F(Check, SizesHaveNamesOfTheirOwn) {
+  const ArrayId u = input("u", Scalar::F32, {N});
+  const ArrayId w = input("w", Scalar::F32, {size("N")});
+  const Dim i = dim("i", N);
+  map("v", {i}, add(read(u, {at(i)}), read(w, {at(i)}, {Boundary::Clamp})));
+  EXPECT_THAT(errors(), ElementsAre("E0337 two sizes are called 'N'"));
+}
+
+TEST_F(Check, NamesCanBeWritten) {
+  const ArrayId u = input("", Scalar::F32, {N});
+  const Dim i = dim("a`b", N);
+  map("v", {i}, read(u, {at(i)}));
+  EXPECT_THAT(errors(), ElementsAre("E0337 an array has no name",
+                                    "E0337 an index of stage 'v' is called \"a`b\""));
+}
+
+TEST_F(Check, FunctionsAndTypesHaveNamesOfTheirOwn) {
+  const Type one = std::make_shared<const Record>(Record{"P", {{"a", Scalar::F32}}});
+  const Type other = std::make_shared<const Record>(Record{"P", {{"b", Scalar::F32}}});
+  const ArrayId u = input("u", one, {N});
+  const ArrayId w = input("w", other, {N});
+  const Dim i = dim("i", N);
+  for (int k = 0; k < 2; ++k) p.add_function({"f", {{"x", Scalar::F32}}, Scalar::F32, pool().arg(0, Scalar::F32), {}});
+  map("v", {i}, add(pool().field(read(u, {at(i)}), 0), pool().field(read(w, {at(i)}), 0)));
+  EXPECT_THAT(errors(), ElementsAre("E0337 two different types are called 'P'",
+                                    "E0337 two functions are called 'f'"));
+}
+
+TEST_F(Check, IndicesHideNothing) {
+  const ArrayId u = input("u", Scalar::F32, {N});
+  const Dim i = dim("N", N);
+  map("v", {i}, read(u, {at(i)}));
+  EXPECT_THAT(errors(), ElementsAre("E0337 the index 'N' of stage 'v' has the name of a size"));
+}
+
+TEST_F(Check, IndicesOfOneStageDiffer) {
+  const ArrayId u = input("u", Scalar::F32, {N});
+  map("v", {dim("i", N), dim("i", N)}, read(u, {n(0)}, {Boundary::Clamp}));
+  EXPECT_THAT(errors(), ElementsAre("E0337 two indices of stage 'v' are called 'i'"));
+}
+
+TEST_F(Check, NamesInBlocks) {
+  const ArrayId u = input("u", Scalar::F32, {N});
+  const Dim outer = dim("i", N), inner = dim("i", N);
+  const ArrayId s = array("s", Scalar::F32, {}), t = array("i", Scalar::F32, {}),
+                v = array("v", Scalar::F32, {N});
+  Block block;
+  block.stages.resize(2);
+  block.stages[0].name = "s";
+  block.stages[0].dims = {inner};
+  block.stages[0].outputs = {
+      output(s, {Fold{plus()}}, {}, add(read(u, {at(inner)}), read(u, {at(outer)})))};
+  block.stages[1].name = "t";
+  block.stages[1].outputs = {output(t, {}, {}, read(s, {}))};
+  block.results = {t};
+  Stage& stage = this->stage("v", {outer});
+  stage.body = Nested{std::make_shared<const Block>(block)};
+  stage.outputs = {output(v, {Cat{}}, {at(outer)}, {})};
+  p.results = {v};
+  EXPECT_THAT(errors(),
+              ElementsAre("E0337 the index 'i' of a stage around is used inside of stage 's', which has an "
+                          "index of that name",
+                          "E0337 the array 'i' has the name of an index around it"));
+}
+
 TEST_F(Check, UnusedInput) {
   const ArrayId u = input("u", Scalar::F32, {N});
   input("spare", Scalar::F32, {H});

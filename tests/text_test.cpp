@@ -144,6 +144,38 @@ TEST(Text, OperatorsWithPropertiesOfTheirOwnRoundTrip) {
             "}\n");
 }
 
+TEST(Text, BoundsOnTheLeftTellHowFarAnIndexRuns) {
+  EXPECT_EQ(printed("def f(ptr: i64[M + 1], x: i64[M, N]) -> v {\n"
+                    "  v[i, j < ptr[i + 1] - ptr[i]] into x = ptr[i]\n}"),
+            "def f(ptr: i64[M + 1], x: i64[M, N]) -> v {\n"
+            "  v[i, j < ptr[i + 1] - ptr[i]] into x = ptr[i]\n"
+            "}\n");
+  EXPECT_EQ(printed("def f(ptr: i64[M + 1], x: i64[M, N]) -> v {\n"
+                    "  v[i < M, j < ptr[i]] into x = ptr[i]\n}"),
+            "def f(ptr: i64[M + 1], x: i64[M, N]) -> v {\n"
+            "  v[i < M, j < ptr[i]] into x = ptr[i]\n"
+            "}\n");
+}
+
+TEST(Text, IndicesOfCalledDefinitionsKeepAwayFromSizes) {
+  const Module module = parse("t.twill",
+                              "def total(x: f64[N]) -> s { s = sum(k) x[k] }\n"
+                              "def f(x: f64[k]) -> (s, n) { s = total(x); n = k }\n");
+  EXPECT_EQ(print(module.programs[1]),
+            "def f(x: f64[k]) -> (s, n) {\n"
+            "  s = sum(k_2) x[k_2]\n"
+            "  n = k\n"
+            "}\n");
+  round_trips(module.programs[1]);
+}
+
+TEST(Text, TheStepOfALoopHidesNothing) {
+  EXPECT_EQ(run("def f(x: f64[N], step: f64) -> y { a = seq while a < 4 from 0.0 { a = a + step }\n"
+                "  y[i] = a + x[i] }",
+                {floats({1, 2}), Data::scalar(Number::of_double(Scalar::F64, 2))}),
+            (std::vector<double>{5, 6}));
+}
+
 TEST(Text, LiteralsOfEveryTypeRoundTrip) {
   round_trips(program_of(
       "def f() -> (a, b, c, d, e, g, h) { a: i64 = -9223372036854775808; b: u64 = 18446744073709551615u64\n"

@@ -144,9 +144,16 @@ std::string Generator::array_name(const char* prefix) {
         "next",  "offsets", "onto", "op",    "out",    "print", "seed",  "seq", "size",
         "stage", "strict",  "test", "type",  "values", "where", "a b"};
     const std::string& word = rng_.pick(words);
-    if (words_.insert(word).second) return word;
+    if (taken_.insert(word).second) return word;
   }
   return fresh(prefix);
+}
+
+std::string Generator::fresh(const char* prefix) {
+  std::string name;
+  do name = prefix + std::to_string(++names_);
+  while (!taken_.insert(name).second);
+  return name;
 }
 
 std::string Generator::index_name(const char* prefix, const Surroundings& around) {

@@ -83,7 +83,7 @@ class Generator {
   Type key_type();
   ArrayId array(const std::string& name, const Type& type, std::vector<Extent> shape);
   ArrayId born(const std::string& name, const Type& type, const std::string& length);
-  std::string fresh(const char* prefix) { return prefix + std::to_string(++names_); }
+  std::string fresh(const char* prefix);
   /// Of an array: now and then a word that means something where it stands elsewhere.
   std::string array_name(const char* prefix);
   /// Of a dimension: often that of another one which cannot be meant inside.
@@ -169,7 +169,7 @@ class Generator {
   ExprPool& pool_;
   ErrorBounds bounds_;
   int names_ = 0;
-  std::set<std::string> words_;  // that are names
+  std::set<std::string> taken_;  // names
 
   std::vector<Scalar> scalars_;  // element types in use
   std::vector<Type> records_;

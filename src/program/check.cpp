@@ -92,6 +92,7 @@ void Checker::run() {
   find_definitions(program_.stages);
   // With ids that mean nothing, or two things, there is no more to say.
   if (std::ranges::any_of(diagnostics, [](const Diagnostic& d) { return d.code != "E0302"; })) return;
+  check_names();
   for (std::size_t k = 0; k < program_.functions.size(); ++k) check_function(k);
   check_inputs(scope);
   check_constants(scope);

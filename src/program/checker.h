@@ -70,6 +70,14 @@ class Checker {
   void define(ArrayId array, const std::string& by, const Place& place);
   bool check_shape(const Array& array, const Scope& scope);
 
+  // ---- check_names.cpp
+  void check_names();
+  void check_name(const std::string& what, const std::string& name, const Place& place);
+  void check_type_names(const Type& type, const Place& place, std::map<std::string, Type>& known);
+  void check_index_names(std::span<const Stage> stages, const std::set<std::string>& sizes,
+                         const std::map<std::string, DimId>& around);
+  void check_hidden(const Stage& stage, std::set<DimId> hidden);
+
   // ---- check_expr.cpp
   /// Where an expression stands: what it is called in messages, and what it may use.
   struct Site {

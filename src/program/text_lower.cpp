@@ -78,6 +78,42 @@ ArrayId Lowering::add_array(const std::string& name, Type type, std::vector<Expr
   return id;
 }
 
+/// An index that is written in the text. It must not hide a size.
+DimId Lowering::add_index(const std::string& name, const Place& place, const Scope& scope) {
+  const Binding* binding = scope.find(name);
+  const auto* value = binding ? std::get_if<Value>(binding) : nullptr;
+  if (value && as<SizeRef>(value->expr))
+    error("E0203", place, "'" + name + "' is already defined: it is a size",
+          "choose another name for the index");
+  return program_.add_dim(name);
+}
+
+/// Indices of definitions that are called may have the names of sizes of the caller: they get a number.
+void Lowering::rename_hiding_indices(std::vector<Stage>& stages) {
+  const auto is_size = [&](const std::string& name) {
+    return std::any_of(program_.symbols.begin(), program_.symbols.end(),
+                       [&](const Symbol& symbol) { return symbol.name == name; });
+  };
+  const auto inside = [&](std::shared_ptr<const Block>& block) {
+    Block copy = *block;
+    rename_hiding_indices(copy.stages);
+    block = std::make_shared<const Block>(std::move(copy));
+  };
+  for (Stage& stage : stages) {
+    for (Dim& dim : stage.dims) {
+      if (!is_size(dim.name)) continue;
+      const std::string base = dim.name;
+      for (int n = 2; is_size(dim.name); ++n) dim.name = base + "_" + std::to_string(n);
+      program_.dim_names[static_cast<std::size_t>(dim.id.value)] = dim.name;
+    }
+    if (auto* nested = std::get_if<Nested>(&stage.body)) inside(nested->block);
+    if (auto* branch = std::get_if<Branch>(&stage.body)) {
+      inside(branch->then);
+      inside(branch->otherwise);
+    }
+  }
+}
+
 /// Collects every name that statements define, so that derived names keep away from them.
 void Lowering::reserve(const std::vector<Statement>& statements) {
   for (const Statement& s : statements) {
@@ -174,6 +210,7 @@ std::optional<Program> Lowering::definition(const Definition& d) {
   }
   for (const auto& [array, elements] : std::map(open_))
     decide(ArrayId{array}, program_.arrays[static_cast<std::size_t>(array)].type);
+  rename_hiding_indices(sink.stages);
   program_.stages = std::move(sink.stages);
   try {
     for (const auto& [array, place] : results(d, frame.scope)) program_.results.push_back(array);

@@ -153,6 +153,8 @@ class Lowering {
   std::string stage_name(const std::string& name);
   ArrayId add_array(const std::string& name, Type type, std::vector<Expr> shape, const Place& place,
                     int level);
+  DimId add_index(const std::string& name, const Place& place, const Scope& scope);
+  void rename_hiding_indices(std::vector<Stage>& stages);
   int level_of(ArrayId array) const { return levels_[static_cast<std::size_t>(array.value)]; }
   void reserve(const std::vector<Statement>& statements);
   void count_stage(const Place& place);

@@ -228,6 +228,8 @@ void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Co
         error("E0238", g.place, "the index '" + name + "' stands twice on the left");
       piece.indices.push_back(name);
       note(name);
+      for (const AstPtr& part : {g.a, g.b})
+        if (part) walked.push_back(part);
     }
     walked.push_back(std::make_shared<const Ast>(*piece.body));
     for (const Ast* head : piece.heads) {

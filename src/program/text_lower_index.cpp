@@ -187,7 +187,7 @@ Dim Lowering::declare_index(const std::string& name, const Place& place, const I
   dim.place = place;
   dim.lo = bounds.lo.empty() ? pool_.integer(0) : bound(bounds.lo, false, plain);
   dim.hi = bound(bounds.hi, true, plain);
-  dim.id = program_.add_dim(name);
+  dim.id = add_index(name, place, *context.scope);
   context.scope->names[name] = IndexBinding{dim.id};
   if (!dim.hi) dim.hi = walked_extent(name, walked, context);
   if (!dim.hi) {
@@ -282,7 +282,7 @@ void Lowering::declare_element(const Generator& g, Context& context, std::vector
     limit("E0254", g.a->place, "running over the rows of a collection with several indices is not supported",
           "use indices: c[i, j]");
   Dim dim;
-  dim.id = program_.add_dim(g.name);
+  dim.id = add_index(g.name, g.place, *context.scope);
   dim.name = g.name;
   dim.place = g.place;
   const Expr index = pool_.index(dim.id, g.place);

@@ -129,8 +129,9 @@ void Lowering::loop(const Statement& s, Frame& frame) {
   Context bounds = context_in(frame, names[0], nullptr);
   dim.lo = s.lo ? index_value(*s.lo, bounds) : pool_.integer(0);
   if (s.hi) dim.hi = index_value(*s.hi, bounds);
-  dim.id = program_.add_dim(dim.name);
-  inner.scope.names[dim.name] = IndexBinding{dim.id};
+  const bool hides = s.name.empty() && frame.scope.find(dim.name);
+  dim.id = s.name.empty() ? program_.add_dim(dim.name) : add_index(dim.name, s.place, frame.scope);
+  if (!hides) inner.scope.names[dim.name] = IndexBinding{dim.id};
   if (s.value) {
     if (contains_fold(*s.value))
       limit("E0257", s.value->place, "a fold in the condition of a loop is not supported",
@@ -422,7 +423,7 @@ void Lowering::general(const Statement& s, Frame& frame) {
     dim.place = d.place;
     dim.lo = d.lo ? index_value(*d.lo, context) : pool_.integer(0);
     if (d.hi) dim.hi = index_value(*d.hi, context);
-    dim.id = program_.add_dim(d.name);
+    dim.id = add_index(d.name, d.place, scope);
     if (d.condition) conditions.emplace_back(stage.dims.size(), d.condition.get());
     if (scope.names.contains(d.name)) error("E0203", d.place, "'" + d.name + "' is already defined");
     scope.names[d.name] = IndexBinding{dim.id};

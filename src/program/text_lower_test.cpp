@@ -219,6 +219,7 @@ Program Lowering::expectation(const AstPtr& value, const std::vector<TestInput>&
   for (const auto& [array, elements] : std::map(open_))
     decide(ArrayId{array}, program_.arrays[static_cast<std::size_t>(array)].type);
   program_.results = {result};
+  rename_hiding_indices(sink.stages);
   program_.stages = std::move(sink.stages);
   return std::move(program_);
 }

@@ -19,23 +19,10 @@ const Operator* operator_of(const Combine& combine) {
 }  // namespace
 
 Printer::Printer(const Program& program) : program_(program) {
-  const auto unique = [&](const std::string& name) {
-    std::string text = quoted(name);
-    for (int n = 2; !taken_.insert(text).second; ++n) text = quoted(name + "_" + std::to_string(n));
-    return text;
-  };
-  std::set<std::string> scalars;
-  for (const Symbol& symbol : program_.symbols) {
-    symbols_.push_back(unique(symbol.name));
-    scalars.insert(symbols_.back());
-  }
-  for (const Array& array : program_.arrays) names_.push_back(unique(array.name));
-  for (const std::string& dim : program_.dim_names) {
-    std::string text = quoted(dim);
-    for (int n = 2; scalars.contains(text); ++n) text = quoted(dim + "_" + std::to_string(n));
-    dims_.push_back(text);
-    taken_.insert(text);
-  }
+  for (const Symbol& symbol : program_.symbols) symbols_.push_back(quoted(symbol.name));
+  for (const Array& array : program_.arrays) names_.push_back(quoted(array.name));
+  for (const std::string& dim : program_.dim_names) dims_.push_back(quoted(dim));
+  for (const auto* names : {&symbols_, &names_, &dims_}) taken_.insert(names->begin(), names->end());
   for_each_stage(program_.stages, [&](const Stage& stage) {
     for (const Output& output : stage.outputs)
       if (output.offsets) nested_.insert(output.array);

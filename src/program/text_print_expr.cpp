@@ -41,10 +41,7 @@ std::string quoted(const std::string& name) {
                                                            "from",   "onto",  "op",  "schedule", "stage",
                                                            "strict", "test",  "type"};
   if (is_plain_name(name) && !words.contains(name) && !scalar_named(name)) return name;
-  std::string safe = name.empty() ? "_" : name;
-  std::replace_if(
-      safe.begin(), safe.end(), [](char c) { return c == '`' || c == '\n'; }, '_');
-  return "`" + safe + "`";
+  return "`" + name + "`";
 }
 
 // ---- what a text means ------------------------------------------------------------------------------------
