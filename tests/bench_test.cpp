@@ -47,7 +47,7 @@ Case sum_case() {
   c.program = program_from("total", "def total(x: f32[N]) -> s { s = sum(i) x[i] }");
   c.inputs.push_back(uniform({10}, 1));
   c.work = {10, 40, 4};
-  c.tolerance = rounding_tolerance(Scalar::F32, 10);
+  c.tolerance = likely_error(Scalar::F32, 10);
   c.reference_name = "a loop";
   c.reference = [](std::span<const Data> in, std::vector<Data>& out) {
     double sum = 0;

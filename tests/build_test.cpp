@@ -175,6 +175,18 @@ TEST_F(Build, LeavesNothingBehindWhenItFails) {
   EXPECT_FALSE(std::filesystem::exists(line_.path("pick.h")));
 }
 
+TEST_F(Build, NamesThatMeanSomethingInCAreRefused) {
+  line_.file("main.twill", "def main(x: f64[N]) -> y { y[i] = 2 * x[i] }\n");
+  const ExitReport report = line_.shell("build/twill build main.twill -o out");
+  EXPECT_EQ(report.status, 2);
+  EXPECT_EQ(report.output,
+            "error[E0712]: a function in C cannot be called 'main' by others\n"
+            "  help: rename the definition, or let its name begin with something: --prefix my_ makes it "
+            "'my_main'\n");
+  EXPECT_EQ(shell("build/twill build main.twill -o out --prefix my_"),
+            "out/my_main.c\nout/my_main.h\nout/libmy_main.a\n");
+}
+
 TEST_F(Build, FunctionsOfTheCLibraryAreNotHidden) {
   line_.file("link.twill", "def link(x: f64[N]) -> y { y[i] = 2 * x[i] }\n");
   const ExitReport report = line_.shell("build/twill build link.twill -o out");

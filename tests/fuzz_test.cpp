@@ -1,12 +1,12 @@
 // The fuzzer: what it generates, what it finds, and how it makes that small.
 #include "fuzz/fuzz.h"
 #include "base/files.h"
-#include "fuzz/error_bounds.h"
 #include "fuzz/random_plan.h"
 #include "fuzz/shrink.h"
 #include "fuzz/text_fuzz.h"
 #include "plan/elaborate.h"
 #include "program/check.h"
+#include "program/error_bounds.h"
 #include "program/text.h"
 
 #include <gmock/gmock.h>
@@ -86,10 +86,7 @@ TEST(FuzzGenerate, ConditionsNeverHangOnFloatsThatMayBeOff) {
     const Program program = random_program(rng, {});
     const std::vector<Data> inputs = random_inputs(program, rng);
     ErrorBounds bounds(program, bind_sizes(program, inputs));
-    bounds.constants();
-    for (std::size_t k = 0; k < inputs.size(); ++k)
-      bounds.set(program.inputs[k].array, ErrorBounds::of(inputs[k]));
-    for (const Stage& stage : program.stages) bounds.stage(stage);
+    bounds.program(inputs);
     EXPECT_TRUE(bounds.decided()) << "seed " << seed;
   }
 }
@@ -269,42 +266,3 @@ TEST(FuzzText, TheParserTakesEverything) {
     ADD_FAILURE() << "seed " << failure.seed << ": " << failure.what << "\n" << failure.text;
 }
 
-TEST(FuzzDifference, FloatsHaveABoundAndIntegersHaveNone) {
-  Program program;
-  const SymbolId n = program.add_symbol("N", Symbol::Origin::Input);
-  ExprPool& pool = *program.pool;
-  const ArrayId x = program.add_array("x", Scalar::F32, {pool.size(n)});
-  const ArrayId s = program.add_array("s", Scalar::F32, {});
-  program.inputs.push_back({x, {}});
-  const DimId i = program.add_dim("i");
-  Stage stage;
-  stage.name = "s";
-  stage.dims.push_back({i, "i", pool.integer(0), pool.size(n), {}, {}});
-  Output output;
-  output.array = s;
-  output.combine.push_back(Fold{
-      Operator{Scalar::F32, Prim::Add, {}, pool.literal(Number::of_double(Scalar::F32, 0)), true, true}});
-  output.value = pool.read(x, Scalar::F32, {pool.index(i)});
-  stage.outputs.push_back(output);
-  program.stages.push_back(stage);
-  program.results.push_back(s);
-  check(program);
-  std::vector<Data> inputs = {Data(Scalar::F32, {3})};
-  for (std::int64_t k = 0; k < 3; ++k) inputs[0].set(k, Number::of_double(Scalar::F32, 0.1));
-  const Outcome expected = interpret(program, inputs);
-  Outcome actual = expected;
-  actual.results[0] =
-      Data::scalar(Number::of_double(Scalar::F32, expected.results[0].get(0).f * (1 + 0x1p-23)));
-  EXPECT_EQ(difference(program, inputs, expected, actual), std::nullopt);
-  program.strict = true;
-  EXPECT_THAT(difference(program, inputs, expected, actual).value_or(""), testing::StartsWith("'s' is 0.3"));
-  program.strict = false;
-  actual.results[0] = Data::scalar(Number::of_double(Scalar::F32, 0.31));
-  EXPECT_THAT(difference(program, inputs, expected, actual).value_or(""),
-              testing::HasSubstr("it may be off by"));
-  // Integers in floats have no error to hide in.
-  for (std::int64_t k = 0; k < 3; ++k) inputs[0].set(k, Number::of_double(Scalar::F32, 2));
-  const Outcome six = interpret(program, inputs);
-  actual.results[0] = Data::scalar(Number::of_double(Scalar::F32, 6.0000005));
-  EXPECT_NE(difference(program, inputs, six, actual), std::nullopt);
-}

@@ -185,7 +185,8 @@ TEST_F(Image, WhatIsNoPicture) {
               as_image_of(Data(Scalar::U8, {2, 2}), Scalar::I32, 2, "a.png");
             }),
             "error[E0606]: the picture 'a.png' cannot become an array of i32 with 2 dimensions\n"
-            "  help: pictures are arrays of u8, u16 or floats with 2 or 3 dimensions\n");
+            "  help: pictures are arrays of u8 or u16, [height, width] or [height, width, channels], or of "
+            "floats, [height, width] or [channels, height, width]\n");
   EXPECT_EQ(message_of([] {
               pnm_bytes(Data(Scalar::U8, {2, 2, 4}), "a.ppm");
             }),

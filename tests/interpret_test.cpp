@@ -927,6 +927,16 @@ TEST(Sizes, Conflicts) {
             "error[E0502]: input 'a' is of type 'f64', but 'i64' was given\n");
 }
 
+TEST(Sizes, RecordsOfOtherFields) {
+  Shapes s;
+  const Type wanted = std::make_shared<const Record>(Record{"P", {{"x", F32}, {"n", I32}}});
+  const Type given = std::make_shared<const Record>(Record{"P", {{"x", F64}, {"n", I32}}});
+  s.input("p", wanted, {s.n});
+  EXPECT_EQ(s.bind({Data(given, {2})}),
+            "error[E0502]: input 'p' is of type '{ x: f32, n: i32 }', but '{ x: f64, n: i32 }' was given\n"
+            "  help: the fields have the same names and types, in the same order\n");
+}
+
 TEST(Sizes, UndeterminedAndMissing) {
   Shapes s;
   s.program.name = "f";

@@ -176,6 +176,52 @@ TEST(Text, TheStepOfALoopHidesNothing) {
             (std::vector<double>{5, 6}));
 }
 
+TEST(Text, ConditionsOfLoopsMayFold) {
+  const std::string text =
+      "def f(u0: f64[N]) -> u { u = seq n while n < 3 and any(i) u[i] > 1 from u0 { u[i] = 0.5 * u[i] } }";
+  EXPECT_EQ(printed(text),
+            "def f(u0: f64[N]) -> u {\n"
+            "  u_while_init_any = any(i) u0[i] > 1.0\n"
+            "  u_while_init = true and u_while_init_any\n"
+            "  (u, u_while) = seq n while u_while_now from (u0, u_while_init) {\n"
+            "    u_next[i] = 0.5 * u_now[i]\n"
+            "    u_while_next_any = any(i) u_next[i] > 1.0\n"
+            "    u_while_next = n + 1 < 3 and u_while_next_any\n"
+            "  }\n"
+            "}\n");
+  EXPECT_EQ(run(text, {floats({1, 3})}), (std::vector<double>{0.25, 0.75}));
+  EXPECT_EQ(run(text, {floats({1, 64})}), (std::vector<double>{0.125, 8}));
+  EXPECT_EQ(run(text, {floats({1, 0.5})}), (std::vector<double>{1, 0.5}));
+  // The next state may be named; the condition is about it, and what it guards is not evaluated elsewhere.
+  EXPECT_EQ(run("def f(u0: f64[N], p: i64[M]) -> u {\n"
+                "  u = seq while N > 0 and sum(j) u0[p[j]] < sum(i) u[i] from u0 { u_next[i] = u[i] - 1 }\n}",
+                {floats({}), Data::of(Scalar::I64, {1}, std::vector<Number>{Number::of(Scalar::I64, 5)})}),
+            std::vector<double>{});
+}
+
+TEST(Text, EffectsMayFold) {
+  const Program p = program_of(
+      "def f(ptr: i64[R + 1], v: f64[Z]) {\n"
+      "  for r { print(r, max(p in ptr[r] .. ptr[r + 1]) v[p]) where ptr[r] < ptr[r + 1] }\n"
+      "  for x in v, x > 1 { print(x, sum(i) v[i] * x) where any(i) v[i] == 10 / x }\n}");
+  round_trips(p);
+  std::vector<Number> ends;
+  for (const int end : {0, 2, 2, 3}) ends.push_back(Number::of(Scalar::I64, end));
+  const Outcome outcome = interpret(p, std::vector{Data::of(Scalar::I64, {4}, ends), floats({2, 5, 1})});
+  std::string text;
+  for (const EffectEvent& effect : outcome.effects) text += effect.text + "\n";
+  EXPECT_EQ(text, "0 5\n2 1\n2 16\n5 40\n");
+}
+
+TEST(Text, WhatStandsBeforeAFoldIsKnownBehindIt) {
+  EXPECT_EQ(run("def f(x: f64[N], p: i64[N]) -> y {\n"
+                "  y[i < N] = if i > 0 and any(j) x[p[j]] > 2 then x[i-1] else if i == 0 or all(j) x[p[j]] > i then -1 "
+                "else x[i-1] }",
+                {floats({1, 3}), Data::of(Scalar::I64, {2}, std::vector<Number>{Number::of(Scalar::I64, 1),
+                                                                                  Number::of(Scalar::I64, 0)})}),
+            (std::vector<double>{-1, 1}));
+}
+
 TEST(Text, LiteralsOfEveryTypeRoundTrip) {
   round_trips(program_of(
       "def f() -> (a, b, c, d, e, g, h) { a: i64 = -9223372036854775808; b: u64 = 18446744073709551615u64\n"

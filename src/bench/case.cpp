@@ -49,11 +49,6 @@ std::vector<Data> compute_reference(const Case& job, const std::vector<Data>& re
 
 }  // namespace
 
-double rounding_tolerance(Scalar type, double terms) {
-  const double unit = type == Scalar::F64 ? 0x1p-53 : type == Scalar::F32 ? 0x1p-24 : 0;
-  return 4 * unit * std::max(2.0, std::sqrt(terms));
-}
-
 Peer onednn_peer(Session& session, const std::function<OneDnnPrimitive(const OneDnn&)>& make, std::size_t a,
                  std::size_t b) {
   const OneDnn& dnn = session.onednn();

@@ -5,6 +5,7 @@
 #include "bench/report.h"
 #include "bench/session.h"
 #include "program/data.h"
+#include "program/error_bounds.h"
 #include "program/program.h"
 
 #include <functional>
@@ -43,7 +44,7 @@ struct Case {
   std::vector<Peer> peers;
   Action reference;  // null: the interpreter, which takes its time
   std::string reference_name;
-  double tolerance = 0;  // of max_error; see rounding_tolerance
+  double tolerance = 0;  // of max_error; see likely_error
 };
 
 /// A case and the way to it. Inputs are made when the case is due and go when it is done.
@@ -70,10 +71,6 @@ Row measure_case(Session& session, Case job);
 
 /// The entry of an ordinary case: `make` builds it, measure_case measures it.
 Entry entry(std::string name, std::function<Case(Session&)> make);
-
-/// What a sum of `terms` numbers may be off, relatively, when it is added up in any order: rounding errors
-/// are as often up as down, so they grow with the square root. With one term: a few operations in a row.
-double rounding_tolerance(Scalar type, double terms);
 
 /// A peer that oneDNN provides: c from inputs a and b, or what is missing. `make` is called if oneDNN is
 /// there.

@@ -50,7 +50,7 @@ Row new_row(const Session& session, std::string name) {
   row.name = std::move(name);
   row.size = "10 stages";
   row.threads = session.threads();
-  row.tolerance = rounding_tolerance(Scalar::F32, 100);
+  row.tolerance = likely_error(Scalar::F32, 100);
   row.reference = "interpreter";
   return row;
 }

@@ -45,7 +45,7 @@ Case dot(Session& s, std::int64_t n) {
   c.inputs.push_back(uniform({n}, 2));
   c.work = {2 * as_double(n), 8 * as_double(n), 4};
   c.held_to_floor = n >= s.beyond_cache(4);
-  c.tolerance = rounding_tolerance(Scalar::F32, as_double(n));
+  c.tolerance = likely_error(Scalar::F32, as_double(n));
   c.reference_name = f64_loops;
   c.reference = [n](std::span<const Data> in, std::vector<Data>& out) {
     const float *x = floats(in[0]), *y = floats(in[1]);
@@ -94,7 +94,7 @@ Case matvec(Session& s, std::int64_t m, std::int64_t k) {
   c.inputs.push_back(uniform({k}, 2));
   c.work = {2 * as_double(m * k), 4 * as_double(m * k + k), 4 * as_double(m)};
   c.held_to_floor = m * k >= s.beyond_cache(4);
-  c.tolerance = rounding_tolerance(Scalar::F32, as_double(k));
+  c.tolerance = likely_error(Scalar::F32, as_double(k));
   c.reference_name = f64_loops;
   c.reference = [m, k](std::span<const Data> in, std::vector<Data>& out) {
     reference_matmul(1, m, 1, k, floats(in[0]), floats(in[1]), floats(out[0]));
@@ -160,7 +160,7 @@ Case matmul(Session& s, Kind kind, std::int64_t batch, std::int64_t m, std::int6
   const std::size_t left = transposed ? 1 : 0, right = 1 - left;
   c.work = {2 * as_double(batch * m * n * k), 4 * as_double(batch * (m * k + k * n)),
             4 * as_double(batch * m * n)};
-  c.tolerance = rounding_tolerance(Scalar::F32, as_double(k));
+  c.tolerance = likely_error(Scalar::F32, as_double(k));
   c.reference_name = f64_loops;
   c.reference = [=](std::span<const Data> in, std::vector<Data>& out) {
     reference_matmul(batch, m, n, k, floats(in[left]), floats(in[right]), floats(out[0]));
@@ -192,7 +192,7 @@ Case elementwise(Session& s, std::shared_ptr<const Program> program, int arrays,
   if (scalar) c.inputs.push_back(Data::scalar(Number::of_double(Scalar::F32, 1.5)));
   c.work = {operations * as_double(n), 4 * as_double(n) * arrays, 4 * as_double(n)};
   c.held_to_floor = true;
-  c.tolerance = rounding_tolerance(Scalar::F32, 1);
+  c.tolerance = likely_error(Scalar::F32, 1);
   c.reference_name = f64_loops;
   c.reference = [=](std::span<const Data> in, std::vector<Data>& out) {
     const float *a = floats(in[0]), *b = floats(in[arrays > 1 ? 1 : 0]);
@@ -260,7 +260,7 @@ Case reduce(Session& s) {
   c.inputs.push_back(uniform({n}, 1));
   c.work = {as_double(n), 4 * as_double(n), 4};
   c.held_to_floor = true;
-  c.tolerance = rounding_tolerance(Scalar::F32, as_double(n));
+  c.tolerance = likely_error(Scalar::F32, as_double(n));
   c.reference_name = f64_loops;
   c.reference = [n](std::span<const Data> in, std::vector<Data>& out) {
     const float* x = floats(in[0]);
@@ -288,7 +288,7 @@ Case row_sums(Session& s) {
   c.inputs.push_back(uniform({m, k}, 1));
   c.work = {as_double(m * k), 4 * as_double(m * k), 4 * as_double(m)};
   c.held_to_floor = true;
-  c.tolerance = rounding_tolerance(Scalar::F32, as_double(k));
+  c.tolerance = likely_error(Scalar::F32, as_double(k));
   c.reference_name = f64_loops;
   c.reference = [m, k](std::span<const Data> in, std::vector<Data>& out) {
     const float* x = floats(in[0]);
@@ -321,7 +321,7 @@ Case scan(Session& s) {
   c.program = program_from("scan", "def scan_sum(x: f32[N]) -> c { c[i] = scan(+, i) x[i] }");
   c.inputs.push_back(uniform({n}, 1));
   c.work = {as_double(n), 4 * as_double(n), 4 * as_double(n)};
-  c.tolerance = rounding_tolerance(Scalar::F32, as_double(n));
+  c.tolerance = likely_error(Scalar::F32, as_double(n));
   c.reference_name = f64_loops;
   c.reference = [n](std::span<const Data> in, std::vector<Data>& out) {
     double sum = 0;

@@ -45,7 +45,7 @@ Case picture_case(std::shared_ptr<const Program> program, std::vector<std::int64
   const double n = as_double(c.inputs[0].count());
   c.work = {operations_per_element * n, 4 * n, 4 * n};
   c.held_to_floor = c.inputs[0].count() >= s.beyond_cache(4);
-  c.tolerance = rounding_tolerance(Scalar::F32, operations_per_element);
+  c.tolerance = likely_error(Scalar::F32, operations_per_element);
   c.reference_name = f64_loops;
   return c;
 }
@@ -261,7 +261,7 @@ def sharpen(img: f32[H, W], by: f32[H, W], amount: f32 = 1.5, threshold: f32 = 0
   c.work.bytes_read *= 2;
   // Where the threshold decides, a rounding error may decide otherwise and then makes a difference of this
   // size.
-  c.tolerance = 1.5 * 0.001 + rounding_tolerance(Scalar::F32, 6);
+  c.tolerance = 1.5 * 0.001 + likely_error(Scalar::F32, 6);
   c.reference = [side](std::span<const Data> in, std::vector<Data>& out) {
     const float *u = floats(in[0]), *b = floats(in[1]);
     fill_rows(out[0], side, side, [=](std::int64_t y, std::int64_t x) {
@@ -291,7 +291,7 @@ constexpr const char* five_taps = R"c(
 Case unsharp(Session& s, std::int64_t colours, std::int64_t side) {
   Case c = picture_case(example("unsharp", "unsharp"), {colours, side, side}, 26, s);
   c.held_to_floor = false;
-  c.tolerance = 1.5 * 0.001 + rounding_tolerance(Scalar::F32, 26);
+  c.tolerance = 1.5 * 0.001 + likely_error(Scalar::F32, 26);
   c.reference = [=](std::span<const Data> in, std::vector<Data>& out) {
     const float* u = floats(in[0]);
     constexpr double w[] = {0.0625, 0.25, 0.375, 0.25, 0.0625};

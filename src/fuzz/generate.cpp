@@ -171,8 +171,8 @@ void Generator::choose_inputs() {
   const auto input = [&](ArrayId id, std::optional<Number> fallback = {}) {
     program_.inputs.push_back({id, fallback});
     Facts facts = ErrorBounds::anything(program_[id].type);
-    for (Fact& fact : facts) fact = {std::min(fact.magnitude, 8.0), 0, fact.integral};
-    if (held_[id].rows_of) facts = {{static_cast<double>(largest_size), 0, true}};
+    for (Fact& fact : facts) fact = Fact::up_to(std::min(fact.magnitude(), 8.0), 0, fact.integral);
+    if (held_[id].rows_of) facts = {Fact::up_to(static_cast<double>(largest_size), 0, true)};
     bounds_.set(id, std::move(facts));
     visible_.push_back(id);
   };

@@ -17,8 +17,8 @@ constexpr double largest_error = 1e-3;  // relative to the magnitude
 
 bool Generator::acceptable(const Facts& facts) const {
   return std::ranges::all_of(facts, [](const Fact& fact) {
-    return fact.integral || (fact.magnitude <= largest_magnitude &&
-                             fact.error <= largest_error * std::max(1.0, fact.magnitude));
+    return fact.integral || (fact.magnitude() <= largest_magnitude &&
+                             fact.error <= largest_error * std::max(1.0, fact.magnitude()));
   });
 }
 

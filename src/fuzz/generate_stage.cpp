@@ -354,7 +354,7 @@ void Generator::expect(ArrayId array, const Facts& start) {
   Facts facts = ErrorBounds::anything(program_[array].type);
   for (std::size_t k = 0; k < facts.size(); ++k)
     if (!facts[k].integral)
-      facts[k] = {std::max(64.0, k < start.size() ? start[k].magnitude : 0.0), 1e-5, false};
+      facts[k] = Fact::up_to(std::max(64.0, k < start.size() ? start[k].magnitude() : 0.0), 1e-5, false);
   bounds_.set(array, std::move(facts));
 }
 

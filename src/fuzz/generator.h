@@ -6,7 +6,7 @@
 // indices and integers depend on exact numbers only and floats stay of a moderate size.
 #pragma once
 
-#include "fuzz/error_bounds.h"
+#include "program/error_bounds.h"
 #include "fuzz/generate.h"
 
 #include <optional>

@@ -1,5 +1,5 @@
 // Inputs for any program: sizes, and data that make sense where they are used as sizes or offsets.
-#include "fuzz/error_bounds.h"
+#include "program/error_bounds.h"
 #include "fuzz/generate.h"
 
 #include <algorithm>
@@ -115,7 +115,7 @@ Number random_number(Scalar type, bool strict, bool fractions, Rng& rng) {
 double estimated_points(const Program& program, const std::map<SymbolId, std::int64_t>& sizes) {
   ErrorBounds bounds(program, sizes, 8);
   bounds.constants();
-  const Fact small{8, 0, true};
+  const Fact small = Fact::up_to(8, 0, true);
   for (const Input& input : program.inputs)
     bounds.set(input.array, Facts(ErrorBounds::anything(program[input.array].type).size(), small));
   const std::function<double(std::span<const Stage>)> points = [&](std::span<const Stage> stages) {

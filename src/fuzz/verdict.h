@@ -57,9 +57,4 @@ Verdict verdict_from(const Isolated& end);
 std::string to_text(const Verdict& verdict);
 Verdict verdict_from_text(const std::string& text);
 
-/// The first difference between two outcomes of a program on the same inputs: integers, bools, lengths, keys
-/// and effects exactly, floats bit for bit if the program is strict, else within the bound of error_bounds.h.
-std::optional<std::string> difference(const Program& program, std::span<const Data> inputs,
-                                      const Outcome& expected, const Outcome& actual);
-
 }  // namespace twill

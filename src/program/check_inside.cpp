@@ -210,6 +210,18 @@ std::string Checker::call_with_clamp(const Access& access) const {
   return text + "]";
 }
 
+/// An index runs over one size and walks an array of another: what to do about it, or nothing.
+std::string Checker::help_for_sizes(const Access& access, const Scope& scope) const {
+  const auto* extent = as<SizeRef>(program_[access.array].shape[access.position]);
+  const auto* index = as<IndexRef>(access.subscripts[access.position]);
+  if (!extent || !index) return {};
+  const auto dim = std::ranges::find_if(scope.dims, [&](const Dim& d) { return d.id == index->dim; });
+  const auto* range = dim == scope.dims.end() ? nullptr : as<SizeRef>(dim->hi);
+  if (!range || program_[extent->symbol].origin != Symbol::Origin::Input) return {};
+  return fmt::format("if {1} and {2} are always the same, use one name for both; otherwise bound the index by both: {0} < min({1}, {2})",
+                     name_of(program_, index->dim), program_[range->symbol].name, program_[extent->symbol].name);
+}
+
 void Checker::report_outside(const Access& access, bool below, const Condition& facts, const Scope& scope) {
   Conditions& conditions = prover_.conditions();
   const Expr subscript = access.subscripts[access.position];
@@ -257,6 +269,9 @@ void Checker::report_outside(const Access& access, bool below, const Condition& 
     where = "…";
   }
   const bool is_read = access.what == std::string_view("read");
+  if (const std::string help = is_read && !below ? help_for_sizes(access, scope) : ""; !help.empty())
+    return report("E0310", access.place,
+                  fmt::format("read of {} at {} leaves the array: {}", quoted(access.array), at, why), help);
   report(is_read ? "E0310" : "E0311", access.place,
          fmt::format("{} of {} at {} leaves the array: {}", access.what, quoted(access.array), at, why),
          is_read ? fmt::format("restrict the stage (where {}) or name a boundary: {}", where,

@@ -134,6 +134,7 @@ class Checker {
   bool decide_inside(const Access& access, const poly::Condition& facts, const Scope& scope);
   void report_outside(const Access& access, bool below, const poly::Condition& facts, const Scope& scope);
   std::string call_with_clamp(const Access& access) const;
+  std::string help_for_sizes(const Access& access, const Scope& scope) const;
   bool depends_on_data(const poly::Affine& affine, const Scope& scope);
 
   // ---- check_writes.cpp

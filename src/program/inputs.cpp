@@ -133,6 +133,15 @@ class Solver {
   Environment& environment_;
 };
 
+/// A type with the fields of its records.
+std::string written_out(const Type& type) {
+  if (type.is_scalar()) return to_string(type);
+  std::string text;
+  for (const Field& field : type.record().fields)
+    text += (text.empty() ? "" : ", ") + field.name + ": " + written_out(field.type);
+  return "{ " + text + " }";
+}
+
 }  // namespace
 
 void take_inputs(Environment& environment, std::span<const Data> inputs, Elements elements) {
@@ -152,8 +161,9 @@ void take_inputs(Environment& environment, std::span<const Data> inputs, Element
     }
     if (inputs[i].type() != array.type)
       fail(Fault::User, "E0502", array.place,
-           fmt::format("input '{}' is of type '{}', but '{}' was given", array.name, to_string(array.type),
-                       to_string(inputs[i].type())));
+           fmt::format("input '{}' is of type '{}', but '{}' was given", array.name, written_out(array.type),
+                       written_out(inputs[i].type())),
+           array.type.is_record() ? "the fields have the same names and types, in the same order" : "");
     if (static_cast<int>(inputs[i].shape().size()) != array.rank())
       fail(Fault::User, "E0503", array.place,
            fmt::format("input '{}' of shape {} does not fit: it has {} dimensions", array.name,

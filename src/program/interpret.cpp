@@ -27,16 +27,16 @@ void run_program(Interpreter& interpreter, const Program& program, std::span<con
 }  // namespace
 
 Outcome interpret(const Program& program, std::span<const Data> inputs) {
-  std::vector<EffectEvent> effects;
-  return interpret(program, inputs, effects);
+  return interpret_watched(program, inputs, {});
 }
 
-Outcome interpret(const Program& program, std::span<const Data> inputs, std::vector<EffectEvent>& effects) {
+Outcome interpret_watched(const Program& program, std::span<const Data> inputs, const Watch& watch) {
   Interpreter interpreter(program);
+  interpreter.defined = watch.defined;
   try {
     run_program(interpreter, program, inputs);
   } catch (...) {
-    effects = std::move(interpreter.effects);
+    if (watch.effects) *watch.effects = std::move(interpreter.effects);
     throw;
   }
   Environment& environment = interpreter.environment;
@@ -45,7 +45,8 @@ Outcome interpret(const Program& program, std::span<const Data> inputs, std::vec
   for (const Symbol& symbol : program.symbols)
     if (const auto& size = environment.sizes[static_cast<std::size_t>(symbol.id.value)])
       outcome.sizes[symbol.name] = *size;
-  outcome.effects = effects = std::move(interpreter.effects);
+  outcome.effects = std::move(interpreter.effects);
+  if (watch.effects) *watch.effects = outcome.effects;
   return outcome;
 }
 

@@ -4,6 +4,7 @@
 #include "program/data.h"
 #include "program/program.h"
 
+#include <functional>
 #include <map>
 
 namespace twill {
@@ -30,8 +31,13 @@ std::map<SymbolId, std::int64_t> bind_sizes(const Program& program, std::span<co
 /// integer division by zero, a fold of nothing without identity), naming stage and index.
 Outcome interpret(const Program& program, std::span<const Data> inputs);
 
-/// The same. Effects also go to `effects`: if an error is thrown, those that happened before it.
-Outcome interpret(const Program& program, std::span<const Data> inputs, std::vector<EffectEvent>& effects);
+/// What else can be seen of a run.
+struct Watch {
+  std::vector<EffectEvent>* effects = nullptr;       // also if an error is thrown: those before it
+  std::function<void(ArrayId, const Data&)> defined;  // called whenever a stage has defined an array
+};
+
+Outcome interpret_watched(const Program& program, std::span<const Data> inputs, const Watch& watch);
 
 /// Looks for what goes wrong in a run: interprets the program until it does and throws that error, or until
 /// so many points are computed or the end is reached.

@@ -18,6 +18,9 @@ void Interpreter::run(std::span<const Stage> stages) {
     std::unique_ptr<StageRun>& ready = ready_[&stage];
     if (!ready) ready = std::make_unique<StageRun>(*this, stage);
     ready->run();
+    if (!defined) continue;
+    for (const Output& output : stage.outputs)
+      for (const ArrayId array : defined_arrays(output)) defined(array, environment[array]);
   }
 }
 

@@ -24,6 +24,7 @@ class Interpreter {
   std::int64_t points_left = std::numeric_limits<std::int64_t>::max();
   Environment environment;
   std::vector<EffectEvent> effects;
+  std::function<void(ArrayId, const Data&)> defined;  // told about every array, if it is given
 
  private:
   std::unordered_map<const Stage*, std::unique_ptr<StageRun>> ready_;

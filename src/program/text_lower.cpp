@@ -11,6 +11,44 @@ namespace twill::text {
 
 constexpr int max_stages = 4000;
 
+namespace {
+
+std::vector<std::string> names_defined_by(const Statement& s) {
+  std::vector<std::string> names;
+  defined_names({s}, names);
+  return names;
+}
+
+/// Does the statement define the name for what follows it?
+bool defines(const Statement& s, const std::string& name) {
+  const std::vector<std::string> names = names_defined_by(s);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void note_names(const AstPtr& ast, std::set<std::string>& names) {
+  if (!ast) return;
+  if (ast->kind == AstKind::Name || ast->kind == AstKind::With) names.insert(ast->name);
+  for (const AstPtr& arg : ast->args) note_names(arg, names);
+  for (const Generator& g : ast->generators)
+    for (const AstPtr& part : {g.a, g.b}) note_names(part, names);
+}
+
+/// Names that stand in the expressions of a statement.
+void note_names(const Statement& s, std::set<std::string>& names) {
+  for (const Target& target : s.targets) {
+    names.insert(target.into);
+    for (const Generator& g : target.indices)
+      for (const AstPtr& part : {g.a, g.b}) note_names(part, names);
+  }
+  for (const AstPtr& ast : {s.value, s.lo, s.hi}) note_names(ast, names);
+  for (const std::vector<AstPtr>* asts : {&s.where, &s.from})
+    for (const AstPtr& ast : *asts) note_names(ast, names);
+  for (const std::vector<Statement>* inner : {&s.body, &s.otherwise})
+    for (const Statement& each : *inner) note_names(each, names);
+}
+
+}  // namespace
+
 const Binding* Scope::find(std::string_view name) const {
   for (const Scope* scope = this; scope; scope = scope->parent)
     if (const auto found = scope->names.find(name); found != scope->names.end()) return &found->second;
@@ -41,10 +79,77 @@ void Lowering::limit(std::string code, const Place& place, std::string message, 
 }
 
 void Lowering::unknown_name(const Ast& ast, const Context& context) const {
+  for (auto list = lists_.rbegin(); list != lists_.rend(); ++list)
+    for (std::size_t i = list->second; i < list->first->size(); ++i)
+      if (defines((*list->first)[i], ast.name)) used_above(ast, *list->first, list->second, i);
   std::vector<std::string> candidates;
   for (const Scope* scope = context.scope; scope; scope = scope->parent)
     for (const auto& [name, binding] : scope->names) candidates.push_back(name);
   error("E0201", ast.place, "unknown name '" + ast.name + "'", did_you_mean(ast.name, candidates));
+}
+
+/// Reports a name that the statement at `definition` defines, and that stands in the one at `current`, not
+/// below it. Names what is defined in a circle.
+void Lowering::used_above(const Ast& ast, const std::vector<Statement>& list, std::size_t current,
+                          std::size_t definition) const {
+  const std::string name = "'" + ast.name + "'";
+  if (definition == current)
+    error("E0201", ast.place, name + " is defined by itself",
+          "compute its elements in order: " + ast.name + "[i] = seq(i) ..., or repeat with seq t < T from ...");
+  // The shortest way from the definition back to here.
+  std::vector<std::pair<std::size_t, std::size_t>> reached = {{definition, 0}};  // and from which of these
+  for (std::size_t k = 0; k < reached.size() && reached.back().first != current; ++k) {
+    std::set<std::string> mentioned;
+    note_names(list[reached[k].first], mentioned);
+    for (std::size_t i = 0; i < list.size() && reached.back().first != current; ++i) {
+      const bool seen = std::any_of(reached.begin(), reached.end(), [&](const auto& r) { return r.first == i; });
+      const bool uses = std::any_of(mentioned.begin(), mentioned.end(),
+                                    [&](const std::string& word) { return defines(list[i], word); });
+      if (uses && !seen) reached.emplace_back(i, k);
+    }
+  }
+  if (reached.back().first != current)
+    error("E0201", ast.place, name + " is used above its definition",
+          "put the definition of " + name + " first");
+  std::string circle;
+  for (std::size_t k = reached.size() - 1;; k = reached[k].second) {
+    if (reached[k].first < current) throw Silent{};  // it was reported there
+    circle = " needs '" + names_defined_by(list[reached[k].first])[0] + "'" + (circle.empty() ? "" : ", which") + circle;
+    if (k == 0) break;
+  }
+  error("E0201", ast.place, "'" + names_defined_by(list[current])[0] + "'" + circle + ": they are defined in a circle",
+        "compute them together, in order: (a[i], b[i]) = seq(i) (..., ...)");
+}
+
+void Lowering::unknown_function(const Ast& ast) const {
+  if (vocabulary_.broken.contains(ast.name)) throw Silent{};
+  if (ast.name == program_.name)
+    error("E0202", ast.place, "'" + ast.name + "' calls itself", "repeat with seq t < T from ..., or seq while ...");
+  if (vocabulary_.later.contains(ast.name))
+    error("E0202", ast.place, "'" + ast.name + "' is used above its definition",
+          "put the definition of '" + ast.name + "' first");
+  static const std::map<std::string, std::string, std::less<>> elsewhere = {
+      {"ln", "log"},     {"fabs", "abs"},  {"power", "pow"},     {"arctan", "atan"}, {"arcsin", "asin"},
+      {"arccos", "acos"}, {"length", "len"}, {"isnan", "is_nan"}, {"isinf", "is_inf"}};
+  if (const auto found = elsewhere.find(ast.name); found != elsewhere.end())
+    error("E0202", ast.place, "unknown function '" + ast.name + "'", "did you mean '" + found->second + "'?");
+  std::vector<std::string> candidates = {"len", "size"};
+  for (const PrimInfo& p : all_prims())
+    if (p.precedence == 0) candidates.emplace_back(p.name);
+  for (const auto& [other, id] : vocabulary_.function_names) candidates.push_back(other);
+  for (const auto& [other, def] : vocabulary_.definitions) candidates.push_back(other);
+  const std::string near = did_you_mean(ast.name, candidates);
+  error("E0202", ast.place, "unknown function '" + ast.name + "'",
+        near.empty() ? "declare it: fn " + ast.name + "(...) = ..." : near);
+}
+
+bool Lowering::is_callable(const std::string& name) const {
+  return is_function_word(name) || vocabulary_.function_names.contains(name) ||
+         vocabulary_.definitions.contains(name);
+}
+
+const Statement* Lowering::current_statement() const {
+  return lists_.empty() ? nullptr : &(*lists_.back().first)[lists_.back().second];
 }
 
 // ---- names ------------------------------------------------------------------------------------------
@@ -274,9 +379,16 @@ Type Vocabulary::type(const TypeAst& ast) const {
   for (const ScalarInfo& scalar : all_scalars()) candidates.emplace_back(scalar.name);
   for (const auto& [name, type] : types) candidates.push_back(name);
   if (broken.contains(ast.name)) throw Silent{};
+  static const std::map<std::string, std::string, std::less<>> elsewhere = {
+      {"float", "f32"},  {"float32", "f32"}, {"double", "f64"}, {"float64", "f64"}, {"half", "f16"},
+      {"int", "i32"},    {"int32", "i32"},   {"long", "i64"},   {"int64", "i64"},   {"short", "i16"},
+      {"int16", "i16"},  {"int8", "i8"},     {"char", "i8"},    {"byte", "u8"},     {"uint8", "u8"},
+      {"uint16", "u16"}, {"uint", "u32"},    {"uint32", "u32"}, {"uint64", "u64"},  {"boolean", "bool"}};
+  const auto other = elsewhere.find(ast.name);
   Place place = ast.place;  // the name without the shape
   place.length = std::min(place.length, static_cast<std::uint32_t>(ast.name.size()));
-  fail(Fault::User, "E0210", place, "unknown type '" + ast.name + "'", did_you_mean(ast.name, candidates));
+  fail(Fault::User, "E0210", place, "unknown type '" + ast.name + "'",
+       other == elsewhere.end() ? did_you_mean(ast.name, candidates) : "did you mean '" + other->second + "'?");
 }
 
 bool is_function_word(std::string_view word) {

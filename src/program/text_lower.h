@@ -33,6 +33,7 @@ struct Vocabulary {
   std::map<std::string, FunctionId, std::less<>> function_names;
   std::map<std::string, DeclaredOperator, std::less<>> operators;
   std::map<std::string, const Definition*, std::less<>> definitions;  // those above
+  std::set<std::string, std::less<>> later;                           // those below
   std::set<std::string, std::less<>> broken;                          // declarations with errors
 
   Type type(const TypeAst& ast) const;  // without its shape
@@ -147,6 +148,13 @@ class Lowering {
   [[noreturn]] void limit(std::string code, const Place& place, std::string message,
                           std::string help = {}) const;
   [[noreturn]] void unknown_name(const Ast& ast, const Context& context) const;
+  [[noreturn]] void unknown_function(const Ast& ast) const;
+  [[noreturn]] void unknown_field(const Type& type, const std::string& name, const Place& place) const;
+  [[noreturn]] void used_above(const Ast& ast, const std::vector<Statement>& list, std::size_t current,
+                               std::size_t definition) const;
+  /// Is it a function, a definition or a word that is called like one?
+  bool is_callable(const std::string& name) const;
+  const Statement* current_statement() const;
   [[noreturn]] void array_without_subscripts(const Ast& ast, Context& context);
   std::string derived(const std::string& base);
   std::string own_name(const std::string& name);
@@ -178,6 +186,7 @@ class Lowering {
   const Collection* collection(const Ast& ast, const Context& context) const;
   Expr length(const Ast& ast, Context& context);
   Expr condition(const Ast& ast, Context& context);
+  Expr truth(const Value& value, const Place& place);
   Expr index_value(const Ast& ast, Context& context);
   Expr to_index(const Value& value, const Place& place);
   Expr extent(const View& view, int dimension) const;
@@ -219,6 +228,7 @@ class Lowering {
                const std::map<std::string, IndexBounds>* shared = nullptr);
   void declare_element(const Generator& generator, Context& context, std::vector<Dim>& dims,
                        const std::vector<Expr>& conditions);
+  void report_unknown(const Ast& ast, Context& context);
   void guard_bounds(Dim& dim, const std::vector<Expr>& conditions);
   void for_each_walk(const std::string& index, const Ast& ast, Context& context,
                      const std::function<void(const Walk&)>& found);
@@ -256,6 +266,7 @@ class Lowering {
   void statements(const std::vector<Statement>& list, Frame& frame);
   void statement(const Statement& statement, Frame& frame);
   void loop(const Statement& statement, Frame& frame);
+  ArrayId truth_stage(const std::string& name, const Ast& condition, Scope& scope, Sink& sink);
   void choose(const Statement& statement, Frame& frame);
   void effects(const Statement& statement, Frame& frame);
   void force(const Statement& statement, Frame& frame);
@@ -288,6 +299,8 @@ class Lowering {
   std::set<std::string, std::less<>> stages_;  // names of stages
   std::set<std::string, std::less<>> reserved_;            // names that the user defines somewhere
   std::map<std::string, std::optional<TypeAst>> results_;  // of the definition being lowered
+  /// The lists of statements being lowered, outermost first, and where in them.
+  std::vector<std::pair<const std::vector<Statement>*, std::size_t>> lists_;
   int next_level_ = 1;
   int stage_count_ = 0;
   bool failed_ = false;  // some statement could not be lowered
@@ -332,6 +345,9 @@ std::optional<DeclaredIndex> as_index(const AstPtr& ast,
 /// Without data in the subscripts and without operator a new version is written like a formula: all are.
 std::vector<bool> kept_apart(const std::vector<Expr>& at, const std::vector<Dim>& dims, bool has_operator,
                              bool fresh);
+
+/// Names that a list of statements defines for what follows it.
+void defined_names(const std::vector<Statement>& list, std::vector<std::string>& names);
 
 /// Does a fold occur in the expression?
 bool contains_fold(const Ast& ast);

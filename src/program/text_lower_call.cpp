@@ -12,6 +12,17 @@ bool Lowering::is_call(const Ast& ast) const {
          (vocabulary_.definitions.contains(ast.name) || vocabulary_.broken.contains(ast.name));
 }
 
+namespace {
+
+/// Would it make a function of scalars?
+bool of_scalars(const Definition& definition) {
+  return definition.results.size() == 1 &&
+         std::none_of(definition.inputs.begin(), definition.inputs.end(),
+                      [](const InputAst& input) { return input.type.has_shape; });
+}
+
+}  // namespace
+
 void Lowering::call_statement(const Statement& s, Frame& frame) {
   const Ast& call = *s.value;
   if (vocabulary_.broken.contains(call.name)) throw Silent{};
@@ -25,7 +36,9 @@ void Lowering::call_statement(const Statement& s, Frame& frame) {
   for (const Target& target : s.targets) {
     if (target.indexed || target.type || !target.into.empty())
       error("E0244", target.place, "the result of a call is named without indices and type",
-            "write " + target.name + " = " + call.name + "(...)");
+            of_scalars(callee) && target.indexed
+                ? "to compute it at each point, declare a function: fn " + call.name + "(...) = ..."
+                : "write " + target.name + " = " + call.name + "(...)");
     names.push_back(array_name(target, frame));
   }
   if (!s.where.empty()) error("E0245", s.where[0]->place, "a call has no conditions");
@@ -57,10 +70,12 @@ std::vector<Binding> Lowering::inline_call(const Ast& call, Frame& frame,
   }
   for (std::size_t i = 0; i < names.size(); ++i) inner.exact[callee.results[i].name] = names[i];
   auto outer_results = std::exchange(results_, {});
+  const auto outer_lists = std::exchange(lists_, {});
   for (const ResultAst& result : callee.results) results_.emplace(result.name, result.type);
   const std::size_t before = errors_.size();
   statements(callee.statements, inner);
   results_ = std::move(outer_results);
+  lists_ = outer_lists;
   if (errors_.size() > before) throw Silent{};
   std::vector<Binding> bindings;
   for (const ResultAst& result : callee.results) {

@@ -51,6 +51,15 @@ void Lowering::collect(const Statement& s, Frame& frame) {
           "conditions on the outer indices of a nested collection are not supported",
           "collect what passes them first, and then run over that");
   const std::size_t rows = stage.dims.size();
+  for (const Dim& dim : stage.dims)
+    for (const Expr end : {dim.lo, dim.hi})
+      visit(end, [&](Expr node) {
+        if (as<IndexRef>(node) || (as<Read>(node) && !as<Read>(node)->rules.empty()))
+          limit("E0268", dim.place,
+                "how many rows '" + target.name + "' has depends on an index or on data: collections of three "
+                "levels are supported only if the outer two form a rectangle",
+                "join the inner two levels: [ [ e | y in x, z in y ] | x in xs ]");
+      });
   declare(collection->generators, {collection->args[0]}, context, stage.dims, conditions);
   if (stage.dims.size() == rows)
     error("E0246", collection->place, "this comprehension runs over nothing",

@@ -235,7 +235,9 @@ void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Co
     for (const Ast* head : piece.heads) {
       for (const std::string& word : head->words) {
         if (std::find(piece.indices.begin(), piece.indices.end(), word) == piece.indices.end())
-          error("E0239", head->place, "'" + word + "' is not an index of '" + piece.target->name + "'");
+          error("E0239", head->place, "'" + word + "' is not an index of '" + piece.target->name + "'",
+                piece.indices.empty() ? "write it on the left: " + piece.target->name + "[" + word + "]"
+                                      : "its indices are " + listed(piece.indices));
         piece.head_of[word] = head;
       }
       if (head->kind == AstKind::Fold)
@@ -420,7 +422,8 @@ std::vector<Expr> Lowering::shape_of(const Piece& piece, const std::vector<Dim>&
       error("E0232", type->place,
             "'" + piece.target->name + "' has " + std::to_string(piece.indices.size()) +
                 (piece.indices.size() == 1 ? " index" : " indices") + ", but its type has " +
-                counted(shape.size(), "size"));
+                counted(shape.size(), "size"),
+            "write one size for each index, or leave them out");
     return shape;
   }
   std::vector<Expr> shape;

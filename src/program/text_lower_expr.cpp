@@ -167,11 +167,18 @@ void Lowering::array_without_subscripts(const Ast& ast, Context& context) {
   std::string subscripts = "r][k";  // of a nested collection
   if (array) {
     const std::size_t rank = program_[array->array].shape.size() - array->prefix.size();
-    subscripts = "i";
-    for (std::size_t d = 1; d < rank; ++d) subscripts += d == 1 ? ", j" : d == 2 ? ", k" : ", ...";
+    subscripts = example_subscripts(rank);
   }
   error("E0231", ast.place, "'" + name + "' is an array; an element of it needs subscripts",
         "write " + name + "[" + subscripts + "]");
+}
+
+void Lowering::unknown_field(const Type& type, const std::string& name, const Place& place) const {
+  std::vector<std::string> fields;
+  for (const Field& f : type.record().fields) fields.push_back(f.name);
+  const std::string near = did_you_mean(name, fields);
+  error("E0214", place, "'" + to_string(type) + "' has no field '" + name + "'",
+        near.empty() ? "it has " + listed(fields) : near);
 }
 
 Value Lowering::field(const Ast& ast, Context& context) {
@@ -181,12 +188,7 @@ Value Lowering::field(const Ast& ast, Context& context) {
     error("E0213", ast.place,
           "'" + to_string(base->type) + "' has no field '" + ast.name + "': it is no record");
   const std::optional<int> position = base->type.record().field_named(ast.name);
-  if (!position) {
-    std::vector<std::string> candidates;
-    for (const Field& f : base->type.record().fields) candidates.push_back(f.name);
-    error("E0214", ast.place, "'" + to_string(base->type) + "' has no field '" + ast.name + "'",
-          did_you_mean(ast.name, candidates));
-  }
+  if (!position) unknown_field(base->type, ast.name, ast.place);
   return {pool_.field(base, *position, ast.place)};
 }
 
@@ -221,8 +223,9 @@ std::optional<View> Lowering::view(const Ast& ast, Context& context) {
   if (const Collection* c = collection(*ast.args[0], context); c && c->offsets) {
     if (ast.args.size() - 1 != c->rows.size())
       error("E0232", ast.place,
-            "a row of this collection has " + std::to_string(c->rows.size()) + " subscripts, not " +
-                std::to_string(ast.args.size() - 1));
+            "a row of this collection has " + counted(c->rows.size(), "subscript") + ", not " +
+                std::to_string(ast.args.size() - 1),
+            "write " + ast.args[0]->name + "[" + example_subscripts(c->rows.size()) + "]");
     Expr row;
     for (std::size_t i = 0; i < c->rows.size(); ++i) {
       const Expr subscript = index_value(*ast.args[i + 1], context);
@@ -294,7 +297,9 @@ Value Lowering::read(const View& view, const std::vector<AstPtr>& subscripts, st
   const std::size_t rest = array.shape.size() - view.prefix.size();
   if (given != rest)
     error("E0232", ast.place,
-          "'" + array.name + "' has " + counted(rest, "dimension") + ", not " + std::to_string(given));
+          "'" + array.name + "' has " + counted(rest, "dimension") + ", not " + std::to_string(given),
+          rest == 0 ? "it is a scalar: write " + array.name
+                    : "write " + array.name + "[" + example_subscripts(rest) + "]");
   std::vector<Expr> at = view.prefix;
   std::vector<Boundary> rules(at.size(), Boundary::Inside);
   Expr fallback;
@@ -357,10 +362,12 @@ Expr Lowering::index_value(const Ast& ast, Context& context) {
   return to_index(value(ast, context), ast.place);
 }
 
-Expr Lowering::condition(const Ast& ast, Context& context) {
-  const Expr expr = settle(value(ast, context));
+Expr Lowering::condition(const Ast& ast, Context& context) { return truth(value(ast, context), ast.place); }
+
+Expr Lowering::truth(const Value& value, const Place& place) {
+  const Expr expr = settle(value);
   if (!expr->type.is(Scalar::Bool))
-    error("E0222", ast.place, "a condition is a bool, not '" + to_string(expr->type) + "'",
+    error("E0222", place, "a condition is a bool, not '" + to_string(expr->type) + "'",
           "compare it, for example x != 0");
   return expr;
 }
@@ -381,12 +388,21 @@ Value Lowering::binary(const Ast& ast, Context& context) {
   const Prim prim = prims.find(ast.name)->second;
   const bool lazy = prim == Prim::And || prim == Prim::Or;
   if (lazy && contains_fold(*ast.args[1])) {
-    const Expr first = condition(*ast.args[0], context);
-    static const Ast yes{.kind = AstKind::Number, .number = Number::of(Scalar::Bool, 1)};
-    static const Ast no{.kind = AstKind::Number, .number = Number::of(Scalar::Bool, 0)};
-    const Ast& second = *ast.args[1];
-    return prim == Prim::And ? guarded_choice(first, &second, &no, ast.place, context, nullptr)
-                             : guarded_choice(first, &yes, &second, ast.place, context, nullptr);
+    const Value first{condition(*ast.args[0], context)};
+    Sink local{next_level_++, {}};
+    Context inner = context;
+    inner.guarded = true;
+    if (context.point) inner.point = &local;
+    Value second{condition(*ast.args[1], inner)};
+    if (!local.stages.empty()) {
+      Sink other{next_level_++, {}};
+      const Value decided{pool_.boolean(prim == Prim::Or, ast.place)};
+      second = prim == Prim::And
+                   ? branch(first.expr, std::move(local), second, std::move(other), decided, ast.place, context)
+                   : branch(first.expr, std::move(other), decided, std::move(local), second, ast.place, context);
+    }
+    // What the first operand says is said again, so that it is known wherever the whole holds.
+    return apply(prim, {first, second}, ast.place);
   }
   const Value left = value(*ast.args[0], context);
   return apply(prim, {left, value(*ast.args[1], context)}, ast.place);
@@ -461,10 +477,12 @@ Value Lowering::choice(const Ast& ast, Context& context, const Type* wanted) {
 Value Lowering::record(const Ast& ast, Context& context, const Type* wanted) {
   std::optional<Type> type;
   if (!ast.name.empty()) {
-    type = vocabulary_.types.find(ast.name) != vocabulary_.types.end()
-               ? std::optional(vocabulary_.types.find(ast.name)->second)
-               : std::nullopt;
-    if (!type) error("E0210", ast.place, "unknown type '" + ast.name + "'");
+    TypeAst written;
+    written.place = ast.place;
+    written.name = ast.name;
+    type = vocabulary_.type(written);
+    if (!type->is_record())
+      error("E0217", ast.place, "'" + ast.name + "' is no record", "a number is converted with parentheses: " + ast.name + "(...)");
   } else if (wanted && wanted->is_record()) {
     type = *wanted;
   } else {
@@ -487,12 +505,7 @@ Value Lowering::record(const Ast& ast, Context& context, const Type* wanted) {
   std::vector<Expr> values(fields.fields.size());
   for (std::size_t i = 0; i < ast.words.size(); ++i) {
     const std::optional<int> position = fields.field_named(ast.words[i]);
-    if (!position) {
-      std::vector<std::string> candidates;
-      for (const Field& f : fields.fields) candidates.push_back(f.name);
-      error("E0214", ast.word_places[i], "'" + to_string(*type) + "' has no field '" + ast.words[i] + "'",
-            did_you_mean(ast.words[i], candidates));
-    }
+    if (!position) unknown_field(*type, ast.words[i], ast.word_places[i]);
     Expr& slot = values[static_cast<std::size_t>(*position)];
     if (slot) error("E0218", ast.word_places[i], "the field '" + ast.words[i] + "' is given twice");
     const Type& field_type = fields.fields[static_cast<std::size_t>(*position)].type;
@@ -572,14 +585,9 @@ Value Lowering::call(const Ast& ast, Context& context) {
   }
   if (vocabulary_.definitions.contains(name))
     error("E0219", ast.place, "the definition '" + name + "' is called inside an expression",
-          "name its result in a statement of its own: r = " + name + "(...)");
-  std::vector<std::string> candidates;
-  for (const PrimInfo& p : all_prims())
-    if (p.precedence == 0) candidates.emplace_back(p.name);
-  for (const auto& [other, id] : vocabulary_.function_names) candidates.push_back(other);
-  for (const auto& [other, def] : vocabulary_.definitions) candidates.push_back(other);
-  if (vocabulary_.broken.contains(name)) throw Silent{};
-  error("E0202", ast.place, "unknown function '" + name + "'", did_you_mean(name, candidates));
+          "name its result in a statement of its own, r = " + name +
+              "(...), or declare a function of scalars: fn " + name + "(...) = ...");
+  unknown_function(ast);
 }
 
 }  // namespace twill::text

@@ -10,6 +10,32 @@ bool ascending(const std::string& op) { return op == "<" || op == "<="; }
 bool descending(const std::string& op) { return op == ">" || op == ">="; }
 bool strict(const std::string& op) { return op == "<" || op == ">"; }
 
+/// Is the name an index, or a local name, somewhere in the expression?
+bool declares_index(const Ast& ast, const std::string& name) {
+  const auto here = [&](const Generator& g) {
+    if (g.kind != Generator::Kind::Test) return g.name == name;
+    return as_index(g.a, [&](const std::string& word) { return word == name; }).has_value();
+  };
+  return (ast.kind == AstKind::Let && ast.name == name) ||
+         std::any_of(ast.generators.begin(), ast.generators.end(), here) ||
+         std::any_of(ast.args.begin(), ast.args.end(),
+                     [&](const AstPtr& arg) { return declares_index(*arg, name); });
+}
+
+/// … or of the statement?
+bool declares_index(const Statement& s, const std::string& name) {
+  Ast all{.kind = AstKind::Tuple};
+  if (s.value) all.args.push_back(s.value);
+  all.args.insert(all.args.end(), s.where.begin(), s.where.end());
+  all.generators = s.generators;
+  for (const Target& target : s.targets)
+    all.generators.insert(all.generators.end(), target.indices.begin(), target.indices.end());
+  for (const PrintAst& print : s.prints)
+    for (const Argument& argument : print.arguments)
+      if (argument.value) all.args.push_back(argument.value);
+  return declares_index(all, name);
+}
+
 /// Does the generator declare another index of this name? A comparison with an index that exists is a
 /// condition.
 bool declares(const Generator& generator, const std::string& name) {
@@ -178,6 +204,31 @@ Expr Lowering::bound(const std::vector<IndexBounds::Bound>& bounds, bool upper, 
   return result;
 }
 
+/// Where nothing tells how far an index runs, something that does not exist, or that has no subscripts, may
+/// be the reason: then that is the mistake.
+void Lowering::report_unknown(const Ast& ast, Context& context) {
+  const Statement* statement = current_statement();
+  const auto is_own = [&](const std::string& name) {
+    if (!statement) return false;
+    const bool recurrent = statement->value && statement->value->kind == AstKind::SeqOver;
+    return (recurrent && std::any_of(statement->targets.begin(), statement->targets.end(),
+                                     [&](const Target& target) { return target.name == name; })) ||
+           declares_index(*statement, name);
+  };
+  const Ast* base = ast.kind == AstKind::Subscript ? ast.args[0].get() : nullptr;
+  if (base && base->kind == AstKind::Name && !context.scope->find(base->name) && !is_own(base->name))
+    unknown_name(*base, context);
+  if (ast.kind == AstKind::Call && !is_callable(ast.name)) unknown_function(ast);
+  if (ast.kind == AstKind::Name) {
+    if (!context.scope->find(ast.name) && !is_own(ast.name)) unknown_name(ast, context);
+    if (const std::optional<View> array = view(ast, context);
+        array && program_[array->array].shape.size() > array->prefix.size())
+      array_without_subscripts(ast, context);
+  }
+  const bool names_array = base || (ast.kind == AstKind::Call && (ast.name == "len" || ast.name == "size"));
+  for (std::size_t i = names_array ? 1 : 0; i < ast.args.size(); ++i) report_unknown(*ast.args[i], context);
+}
+
 Dim Lowering::declare_index(const std::string& name, const Place& place, const IndexBounds& bounds,
                             const std::vector<AstPtr>& walked, Context& context) {
   Context plain = context;
@@ -191,21 +242,7 @@ Dim Lowering::declare_index(const std::string& name, const Place& place, const I
   context.scope->names[name] = IndexBinding{dim.id};
   if (!dim.hi) dim.hi = walked_extent(name, walked, context);
   if (!dim.hi) {
-    // An array that does not exist, or that has no subscripts, tells nothing: then that is the mistake.
-    const std::function<void(const Ast&)> look = [&](const Ast& ast) {
-      const Ast* base = ast.kind == AstKind::Subscript ? ast.args[0].get() : nullptr;
-      if (base && base->kind == AstKind::Name && !context.scope->find(base->name) &&
-          !reserved_.contains(base->name))
-        unknown_name(*base, context);
-      if (ast.kind == AstKind::Name)
-        if (const std::optional<View> array = view(ast, context);
-            array && program_[array->array].shape.size() > array->prefix.size())
-          array_without_subscripts(ast, context);
-      const bool names_array =
-          base || (ast.kind == AstKind::Call && (ast.name == "len" || ast.name == "size"));
-      for (std::size_t i = names_array ? 1 : 0; i < ast.args.size(); ++i) look(*ast.args[i]);
-    };
-    for (const AstPtr& ast : walked) look(*ast);
+    for (const AstPtr& ast : walked) report_unknown(*ast, context);
     error("E0233", place, "nothing tells how far '" + name + "' runs",
           "no array has '" + name + "' alone as a subscript; write " + name + " < N");
   }

@@ -6,9 +6,7 @@
 #include <algorithm>
 
 namespace twill::text {
-namespace {
 
-/// Names that a list of statements defines for what follows it.
 void defined_names(const std::vector<Statement>& list, std::vector<std::string>& names) {
   for (const Statement& s : list) {
     for (const Target& target : s.targets) names.push_back(target.name);
@@ -23,10 +21,10 @@ void defined_names(const std::vector<Statement>& list, std::vector<std::string>&
   }
 }
 
-}  // namespace
-
 void Lowering::statements(const std::vector<Statement>& list, Frame& frame) {
+  lists_.emplace_back(&list, 0);
   for (const Statement& s : list) {
+    lists_.back().second = static_cast<std::size_t>(&s - list.data());
     const auto poison = [&] {
       failed_ = true;
       std::vector<std::string> names;
@@ -46,6 +44,7 @@ void Lowering::statements(const std::vector<Statement>& list, Frame& frame) {
       poison();
     }
   }
+  lists_.pop_back();
 }
 
 void Lowering::statement(const Statement& s, Frame& frame) {
@@ -76,6 +75,22 @@ ArrayId Lowering::named_array(const std::string& name, const Place& place, const
 }
 
 // ---- loops ------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// What to do about a loop that does not define a state.
+std::string next_state_help(const Statement& loop, const std::set<std::string>& defined,
+                            const std::string& state) {
+  std::vector<std::string> others;
+  for (const std::string& name : defined)
+    if (std::none_of(loop.targets.begin(), loop.targets.end(),
+                     [&](const Target& target) { return target.name == name; }))
+      others.push_back(name);
+  const std::string near = did_you_mean(state, others);
+  return near.empty() ? "define it in the braces: " + state + " = ..." : near;
+}
+
+}  // namespace
 
 void Lowering::loop(const Statement& s, Frame& frame) {
   if (s.from.size() != s.targets.size())
@@ -132,10 +147,20 @@ void Lowering::loop(const Statement& s, Frame& frame) {
   const bool hides = s.name.empty() && frame.scope.find(dim.name);
   dim.id = s.name.empty() ? program_.add_dim(dim.name) : add_index(dim.name, s.place, frame.scope);
   if (!hides) inner.scope.names[dim.name] = IndexBinding{dim.id};
-  if (s.value) {
-    if (contains_fold(*s.value))
-      limit("E0257", s.value->place, "a fold in the condition of a loop is not supported",
-            "carry its value: (u, change) = seq while change > eps from (u0, 1.0) { ... }");
+  // A condition that folds is a state: its value for the next step is computed at the end of each.
+  const bool folds = s.value && contains_fold(*s.value);
+  const std::string goes_on = folds ? derived(names[0] + "_while") : "";
+  if (folds) {
+    Scope before{&frame.scope};
+    for (std::size_t i = 0; i < s.targets.size(); ++i)
+      before.names[s.targets[i].name] = View{block.carries[i].init, {}, {}, {}};
+    before.names[dim.name] = Value{dim.lo};
+    Carry carry;
+    carry.init = truth_stage(derived(goes_on + "_init"), *s.value, before, *frame.sink);
+    carry.inside = add_array(derived(goes_on + "_now"), Scalar::Bool, {}, s.value->place, sink.level);
+    block.carries.push_back(carry);
+    dim.condition = pool_.read(carry.inside, Scalar::Bool, {}, s.value->place);
+  } else if (s.value) {
     Context condition_context = context_in(inner, names[0], nullptr);
     dim.condition = condition(*s.value, condition_context);
   }
@@ -148,7 +173,8 @@ void Lowering::loop(const Statement& s, Frame& frame) {
       throw Silent{};
     const auto* view = next ? std::get_if<View>(next) : nullptr;
     if (!view)
-      error("E0241", s.targets[i].place, "the body of the loop does not define the next '" + name + "'");
+      error("E0241", s.targets[i].place, "the body of the loop does not define the next '" + name + "'",
+            next_state_help(s, inner.defined, name));
     block.carries[i].next = view->array;
     block.results.push_back(view->array);
     Output output;
@@ -158,13 +184,50 @@ void Lowering::loop(const Statement& s, Frame& frame) {
     output.array = add_array(names[i], initial.type, initial.shape, s.targets[i].place, frame.sink->level);
     stage.outputs.push_back(std::move(output));
   }
+  if (folds) {
+    Scope after{&inner.scope};
+    for (std::size_t i = 0; i < s.targets.size(); ++i)
+      after.names[s.targets[i].name] = View{block.carries[i].next, {}, {}, {}};
+    after.names[dim.name] = Value{pool_.apply(Prim::Add, {pool_.index(dim.id), pool_.integer(1)})};
+    const ArrayId next = truth_stage(derived(goes_on + "_next"), *s.value, after, sink);
+    block.carries.back().next = next;
+    block.results.push_back(next);
+    Output output;
+    output.place = s.value->place;
+    output.combine.emplace_back(Seq{true});
+    output.array = add_array(goes_on, Scalar::Bool, {}, s.value->place, frame.sink->level);
+    stage.outputs.push_back(std::move(output));
+  }
   block.stages = std::move(sink.stages);
   stage.body = Nested{std::make_shared<const Block>(std::move(block))};
   stage.name = stage_name(names[0]);
   const std::vector<Output> outputs = stage.outputs;
   emit(std::move(stage), s, *frame.sink);
-  for (std::size_t i = 0; i < outputs.size(); ++i)
+  for (std::size_t i = 0; i < s.targets.size(); ++i)
     publish(s.targets[i].name, View{outputs[i].array, {}, {}, {}}, frame);
+}
+
+/// A stage that computes a condition, folds and all.
+ArrayId Lowering::truth_stage(const std::string& name, const Ast& ast, Scope& scope, Sink& sink) {
+  Sink point{next_level_++, {}};
+  Context context;
+  context.scope = &scope;
+  context.sink = &sink;
+  context.point = &point;
+  context.base = name;
+  Stage stage;
+  stage.place = ast.place;
+  Output output;
+  output.place = ast.place;
+  output.value = condition(ast, context);
+  stage.outputs.push_back(std::move(output));
+  attach_block(stage, std::move(point), name);
+  const ArrayId array = add_array(name, Scalar::Bool, {}, ast.place, sink.level);
+  stage.outputs[0].array = array;
+  stage.name = stage_name(name);
+  count_stage(ast.place);
+  sink.stages.push_back(std::move(stage));
+  return array;
 }
 
 // ---- choices
@@ -199,14 +262,23 @@ void Lowering::choose(const Statement& s, Frame& frame) {
     inner.prefix = frame.prefix;
     for (std::size_t i = 0; i < shared.size(); ++i)
       inner.renamed[shared[i]] = names[i] + (side == 0 ? "_then" : "_else");
+    const std::size_t outside = program_.symbols.size();
     statements(side == 0 ? s.body : s.otherwise, inner);
     for (std::size_t i = 0; i < shared.size(); ++i) {
       const Binding* binding = inner.scope.find(shared[i]);
       if (!binding || std::holds_alternative<Poisoned>(*binding)) throw Silent{};
       const auto* view = std::get_if<View>(binding);
-      if (!view || !view->prefix.empty())
+      const auto is_born_inside = [&](Expr extent) {
+        const auto* size = as<SizeRef>(extent);
+        return size && static_cast<std::size_t>(size->symbol.value) >= outside;
+      };
+      const bool born = view && std::any_of(program_[view->array].shape.begin(),
+                                            program_[view->array].shape.end(), is_born_inside);
+      if (!view || !view->prefix.empty() || born)
         limit("E0258", s.place,
-              "a nested collection or group as the value '" + shared[i] + "' of a choice is not supported");
+              "a collection or group as the value '" + shared[i] + "' of a choice is not supported: its length is "
+              "known only inside",
+              "collect outside, with the choice in it: " + shared[i] + " = [ e | x in xs, if c then a else b ]");
       results[side].push_back(view->array);
     }
     blocks[side] = std::make_shared<const Block>(Block{{}, std::move(sink.stages), results[side]});
@@ -236,12 +308,13 @@ Effect Lowering::effect(const PrintAst& print, const std::vector<Expr>& guards, 
   std::vector<Expr> all = guards;
   Context inner = context;
   inner.guarded = context.guarded || print.guard;
-  if (print.guard) all.push_back(condition(*print.guard, context));
+  if (print.guard)
+    all.push_back(truth(guarded_value(*print.guard, guards, context, nullptr), print.guard->place));
   for (const Argument& argument : print.arguments) {
     if (argument.is_text)
       effect.arguments.emplace_back(argument.text);
     else
-      effect.arguments.emplace_back(settle(value(*argument.value, inner)));
+      effect.arguments.emplace_back(settle(guarded_value(*argument.value, all, inner, nullptr)));
   }
   effect.guard = conjunction(all);
   return effect;
@@ -250,7 +323,7 @@ Effect Lowering::effect(const PrintAst& print, const std::vector<Expr>& guards, 
 void Lowering::effects(const Statement& s, Frame& frame) {
   Scope scope{&frame.scope};
   Sink point{next_level_++, {}};
-  Context context = context_in(frame, "print", nullptr);
+  Context context = context_in(frame, "print", &point);
   context.scope = &scope;
   Stage stage;
   std::vector<Expr> conditions;
@@ -264,6 +337,7 @@ void Lowering::effects(const Statement& s, Frame& frame) {
   context.guarded = !conditions.empty();
   for (const PrintAst& print : s.prints) stage.effects.push_back(effect(print, conditions, context));
   if (stage.effects.empty()) return;
+  attach_block(stage, std::move(point), "print");
   stage.name = stage_name("print");
   emit(std::move(stage), s, *frame.sink);
 }
@@ -323,7 +397,8 @@ ArrayId Lowering::general_array(const std::string& name, const TypeAst& type, co
       continue;
     }
     const std::string& born = type.born[i];
-    if (frame.scope.find(born)) error("E0203", type.place, "'" + born + "' is already defined");
+    if (frame.scope.find(born))
+      error("E0203", type.place, "'" + born + "' is already defined", "choose another name");
     const SymbolId symbol = program_.add_symbol(
         frame.prefix.empty() ? own_name(born) : derived(frame.prefix + "_" + born), Symbol::Origin::Born);
     shape.push_back(pool_.size(symbol, type.place));
@@ -425,7 +500,8 @@ void Lowering::general(const Statement& s, Frame& frame) {
     if (d.hi) dim.hi = index_value(*d.hi, context);
     dim.id = add_index(d.name, d.place, scope);
     if (d.condition) conditions.emplace_back(stage.dims.size(), d.condition.get());
-    if (scope.names.contains(d.name)) error("E0203", d.place, "'" + d.name + "' is already defined");
+    if (scope.names.contains(d.name))
+      error("E0203", d.place, "'" + d.name + "' is already defined", "choose another name");
     scope.names[d.name] = IndexBinding{dim.id};
     stage.dims.push_back(std::move(dim));
   }

@@ -281,7 +281,7 @@ class TestBuilder {
               "write " + target.name + " = ...");
       if (std::any_of(inputs_.begin(), inputs_.end(),
                       [&](const auto& input) { return input.name == target.name; }))
-        error("E0203", target.place, "'" + target.name + "' is already defined");
+        error("E0203", target.place, "'" + target.name + "' is already defined", "choose another name");
     }
     if (value.kind == AstKind::Call) return call(s);
     if (s.targets.size() != 1)
@@ -409,7 +409,9 @@ class TestBuilder {
       if (vocabulary_.broken.contains(ast.name)) throw Silent{};
       std::vector<std::string> candidates;
       for (const auto& [name, d] : vocabulary_.definitions) candidates.push_back(name);
-      error("E0202", ast.place, "unknown definition '" + ast.name + "'", did_you_mean(ast.name, candidates));
+      const std::string near = did_you_mean(ast.name, candidates);
+      error("E0202", ast.place, "unknown definition '" + ast.name + "'",
+            near.empty() && !candidates.empty() ? "there is " + listed(candidates) : near);
     }
     if (ast.args.size() > program->inputs.size())
       error("E0221", ast.place,

@@ -50,6 +50,19 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
   return best ? "did you mean '" + *best + "'?" : std::string{};
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + ("'" + names[i] + "'");
+  return text;
+}
+
+std::string example_subscripts(std::size_t rank) {
+  std::string text = "i";
+  for (std::size_t d = 1; d < rank; ++d) text += d == 1 ? ", j" : d == 2 ? ", k" : d == 3 ? ", l" : ", ...";
+  return text;
+}
+
 std::string counted(std::size_t count, const std::string& thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
 }

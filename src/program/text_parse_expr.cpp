@@ -158,7 +158,10 @@ AstPtr Parser::number(bool negative) {
   if (is_signed(type) && negative) ++limit;
   if ((negative && is_unsigned(type) && written.integer > 0) || written.integer > limit) {
     if (written.suffix)
-      error("E0104", from(start), "this number does not fit the type '" + std::string(info(type).name) + "'");
+      error("E0104", from(start), "this number does not fit the type '" + std::string(info(type).name) + "'",
+            is_unsigned(type)
+                ? "it holds 0 to " + std::to_string(highest(type).u)
+                : "it holds " + std::to_string(lowest(type).i) + " to " + std::to_string(highest(type).i));
     error("E0104", from(start), "this number is too large for i64", "write the suffix u64");
   }
   node.number = Number::of(type, static_cast<std::int64_t>(negative ? 0 - written.integer : written.integer));

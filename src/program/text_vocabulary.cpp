@@ -6,6 +6,7 @@
 namespace twill::text {
 
 Function Lowering::function(const FunctionDecl& d) {
+  program_.name = d.name;
   Function f;
   f.name = d.name;
   f.place = d.place;
@@ -43,7 +44,12 @@ class Builder {
 
   Vocabulary run() {
     for (const TypeDecl& d : file_.types) attempt(d.name, [&] { type(d); });
-    for (const FunctionDecl& d : file_.functions) attempt(d.name, [&] { function(d); });
+    for (const FunctionDecl& d : file_.functions) vocabulary_.later.insert(d.name);
+    for (const Definition& d : file_.definitions) vocabulary_.later.insert(d.name);
+    for (const FunctionDecl& d : file_.functions) {
+      vocabulary_.later.erase(d.name);
+      attempt(d.name, [&] { function(d); });
+    }
     return std::move(vocabulary_);
   }
 
@@ -63,12 +69,14 @@ class Builder {
 
   void type(const TypeDecl& d) {
     if (scalar_named(d.name) || vocabulary_.types.contains(d.name))
-      fail(Fault::User, "E0203", d.place, "the type '" + d.name + "' is already defined");
+      fail(Fault::User, "E0203", d.place, "the type '" + d.name + "' is already defined",
+           "choose another name");
     Record record;
     record.name = d.name;
     for (const NamedType& field : d.fields) {
       if (record.field_named(field.name))
-        fail(Fault::User, "E0203", field.place, "the field '" + field.name + "' is already defined");
+        fail(Fault::User, "E0203", field.place, "the field '" + field.name + "' is already defined",
+             "choose another name");
       record.fields.push_back({field.name, vocabulary_.type(field.type)});
     }
     if (record.fields.empty())
@@ -81,7 +89,7 @@ class Builder {
     if (is_function_word(d.name))
       fail(Fault::User, "E0204", d.place, "'" + d.name + "' is a built-in function", "choose another name");
     if (vocabulary_.function_names.contains(d.name) || vocabulary_.operators.contains(d.name))
-      fail(Fault::User, "E0203", d.place, "'" + d.name + "' is already defined");
+      fail(Fault::User, "E0203", d.place, "'" + d.name + "' is already defined", "choose another name");
     if (!d.source.empty()) return derived_operator(d);
     Lowering lowering(vocabulary_, errors_);
     Function f = lowering.function(d);

@@ -78,7 +78,8 @@ Data as_image_of(const Data& image, const Type& wanted, int rank, const std::str
     fail(Fault::User, "E0606", {},
          fmt::format("the picture '{}' cannot become an array of {} with {} dimensions", name,
                      to_string(wanted), rank),
-         "pictures are arrays of u8, u16 or floats with 2 or 3 dimensions");
+         "pictures are arrays of u8 or u16, [height, width] or [height, width, channels], or of floats, "
+         "[height, width] or [channels, height, width]");
   }
   const View from = view_of_file_image(image);
   const Scalar want = wanted.scalar();

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "driver/compile.h"
+#include "emit/c_names.h"
 #include "run/process.h"
 #include "tools/command.h"
 
@@ -69,16 +70,19 @@ class Delivery {
   bool done_ = false;
 };
 
-/// A program that is linked with a function of this name would call it where it means that of the system, or
-/// the other way round.
-void check_name(const std::string& name) {
+/// Some names mean something in C. And a program that is linked with a function of the name of one of the
+/// system would call it where it means that, or the other way round.
+void check_name(const std::string& wish, const std::string& name) {
+  const auto refuse = [&](const std::string& why) {
+    fail(Fault::User, "E0712", {}, why,
+         fmt::format("rename the definition, or let its name begin with something: --prefix my_ makes it "
+                     "'my_{}'",
+                     wish));
+  };
+  if (name != wish) refuse(fmt::format("a function in C cannot be called '{}' by others", wish));
   for (const char* ending : {"", "_error", "_call"})
     if (is_system_function(name + ending))
-      fail(Fault::User, "E0712", {},
-           fmt::format("the function '{}{}' would hide one of the C library", name, ending),
-           fmt::format("rename the definition, or let its name begin with something: --prefix my_ makes it "
-                       "'my_{}'",
-                       name));
+      refuse(fmt::format("the function '{}{}' would hide one of the C library", name, ending));
 }
 
 int build(const BuildOptions& options) {
@@ -94,7 +98,7 @@ int build(const BuildOptions& options) {
   const CSource& source = *compilation.source;
   const std::string name = source.function, library = "lib" + name + ".a";
 
-  check_name(name);
+  check_name(identifier(program->name), name);
   CompileOptions compiler;
   compiler.flags = kernel_flags(program->strict);
   std::ranges::replace(compiler.flags, std::string("-march=native"), "-march=" + options.architecture);

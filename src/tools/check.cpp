@@ -54,9 +54,9 @@ Outcome run_both(const Kernel& kernel, std::span<const Data> inputs) {
   } catch (const Error& error) {
     failure = error;
   }
-  std::optional<Outcome> expected;
+  std::optional<Reference> expected;
   try {
-    expected = interpret(kernel.program(), inputs);
+    expected.emplace(reference_of(kernel.program(), inputs));
   } catch (const Error& error) {
     if (actual)
       fail_disagreement(kernel.program(),
@@ -67,7 +67,7 @@ Outcome run_both(const Kernel& kernel, std::span<const Data> inputs) {
     fail_disagreement(kernel.program(),
                       "the interpreter runs, the kernel says: " + failure->diagnostics().front().message);
   require_agreement(kernel.program(), *expected, *actual);
-  return std::move(*expected);
+  return std::move(expected->outcome);
 }
 
 struct Counts {

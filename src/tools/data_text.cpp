@@ -23,12 +23,30 @@ namespace {
 
 constexpr std::int64_t most_shown = 64;  // elements of an array that is printed in full
 
+/// A value of a type as it can be given: 1.5, or {"id": 1, "weight": 1.5}.
+std::string example_of(const Type& type) {
+  if (type.is_scalar()) return type.is(Scalar::Bool) ? "true" : type.is_float() ? "1.5" : "1";
+  const bool is_tuple = type.record().name.empty();
+  std::string text;
+  for (const Field& field : type.record().fields)
+    text += (text.empty() ? "" : ", ") + (is_tuple ? "" : "\"" + field.name + "\": ") + example_of(field.type);
+  return is_tuple ? "[" + text + "]" : "{" + text + "}";
+}
+
+std::string dimensions(const Array& input) {
+  return input.rank() == 1 ? "one dimension" : fmt::format("{} dimensions", input.rank());
+}
+
 /// Says that a value is not what an input takes.
 [[noreturn]] void misfit(const Array& input, const std::string& value, const std::string& why) {
   usage("E0708", fmt::format("'{}' is no value for '{}': {}", value, input.name, why),
-        input.rank() == 0
-            ? "give a number, such as 1.5, or a .npy file"
-            : "give a file, an array such as [1, 2, 3], or made-up data such as random:640x480");
+        input.rank() == 0 && input.type.is_scalar() ? "give a number, such as 1.5, or a .npy file"
+        : input.rank() == 0
+            ? fmt::format("give a record, such as {}, or a .npy file", example_of(input.type))
+        : input.type.is_scalar()
+            ? "give a file, an array such as [1, 2, 3], or made-up data such as random:640x480"
+            : fmt::format("give a file, an array such as [{}], or made-up data such as random:640x480",
+                          example_of(input.type)));
 }
 
 /// A number as text, if it is one of the type.
@@ -64,7 +82,7 @@ class Filler {
     std::vector<std::int64_t> shape;
     const Json* row = &json;
     for (int d = 0; d < input_.rank(); ++d) {
-      if (!row->is_array()) misfit(input_, value_, fmt::format("it needs {} dimensions", input_.rank()));
+      if (!row->is_array()) misfit(input_, value_, "it needs " + dimensions(input_));
       shape.push_back(static_cast<std::int64_t>(row->size()));
       if (row->empty()) {
         shape.resize(static_cast<std::size_t>(input_.rank()), 0);
@@ -122,7 +140,7 @@ Data made_up(const Array& input, const std::string& value, std::string_view exte
     at = next == end ? end : next + 1;
   }
   if (static_cast<int>(shape.size()) != input.rank())
-    misfit(input, value, fmt::format("it needs {} dimensions", input.rank()));
+    misfit(input, value, "it needs " + dimensions(input));
   return random_data(input.type, std::move(shape), seed);
 }
 
@@ -177,7 +195,7 @@ Data data_from_text(const Array& input, const std::string& value, std::uint64_t 
     if (const auto number = number_from(input.type.scalar(), value)) return Data::scalar(*number);
   if (value.starts_with("[") || value.starts_with("{")) {
     const Json json = Json::parse(value, nullptr, false);
-    if (json.is_discarded()) misfit(input, value, "brackets, commas and numbers do not make an array");
+    if (json.is_discarded()) misfit(input, value, "brackets, commas and numbers do not make a value");
     return Filler(input, value).fill(json);
   }
   constexpr std::string_view random = "random:";

@@ -101,7 +101,7 @@ void show_effects(const std::vector<EffectEvent>& effects) {
 Outcome run_interpreter(const Program& program, std::span<const Data> inputs) {
   std::vector<EffectEvent> effects;
   try {
-    return interpret(program, inputs, effects);
+    return interpret_watched(program, inputs, {.effects = &effects, .defined = {}});
   } catch (const Error&) {
     show_effects(effects);
     throw;
@@ -126,7 +126,7 @@ Outcome run_kernel(const Kernel& kernel, std::span<const Data> inputs, int repea
 }
 
 void verify(const Program& program, std::span<const Data> inputs, const Outcome& outcome, RunStats& stats) {
-  stats.verified = to_string(require_agreement(program, interpret(program, inputs), outcome));
+  stats.verified = to_string(require_agreement(program, reference_of(program, inputs), outcome));
 }
 
 int run(const RunOptions& options) {

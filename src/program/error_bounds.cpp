@@ -1,82 +1,14 @@
-// How far float results may be off: magnitudes and errors, from the inputs through all stages.
-#include "fuzz/error_bounds.h"
+// How far float results may be off: ranges and errors of values, through all stages.
+#include "program/error_bounds.h"
+
+#include "program/rounding_rules.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace twill {
 
-namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
-/// Twice the rounding error of one operation on numbers of magnitude one.
-double rounding(Scalar type) {
-  switch (type) {
-    case Scalar::BF16: return 0x1.0p-7;
-    case Scalar::F16: return 0x1.0p-10;
-    case Scalar::F32: return 0x1.0p-23;
-    default: return 0x1.0p-52;
-  }
-}
-
-/// Integers up to this are exact.
-double exact_limit(Scalar type) { return type == Scalar::F32 ? 0x1.0p24 : 0x1.0p53; }
-
-double highest_magnitude(Scalar type) {
-  switch (type) {
-    case Scalar::Bool: return 1;
-    case Scalar::F16: return 65504;
-    default: return std::max(std::abs(highest(type).as_double()), std::abs(lowest(type).as_double()));
-  }
-}
-
-/// Functions of libm and their vector versions may be off by a few units in the last place.
-constexpr double function_error = 8;
-
-Fact join(const Fact& a, const Fact& b) {
-  return {std::max(a.magnitude, b.magnitude), std::max(a.error, b.error), a.integral && b.integral};
-}
-
-Facts join(const Facts& a, const Facts& b) {
-  if (a.empty()) return b;
-  if (b.empty()) return a;
-  Facts joined;
-  for (std::size_t k = 0; k < a.size(); ++k) joined.push_back(join(a[k], b[k]));
-  return joined;
-}
-
-/// 0 * infinity is 0 here: a number that is not there has no error.
-double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
-
-/// The result of an operation that rounds.
-Fact rounded(Fact fact, Scalar type) {
-  if (!is_float(type)) {
-    fact.magnitude = std::min(fact.magnitude, highest_magnitude(type));
-    return fact;
-  }
-  if (fact.integral && fact.magnitude <= exact_limit(type)) return fact;
-  fact.integral = false;
-  fact.error += times(rounding(type), fact.magnitude);
-  return fact;
-}
-
-std::size_t leaf_count(const Type& type) { return leaves_of(type).size(); }
-
-/// The larger bound of max(min(e, high), low), with literal bounds.
-std::optional<double> clamped(Expr expr) {
-  const auto* outer = as<Apply>(expr);
-  if (!outer || outer->prim != Prim::Max) return std::nullopt;
-  const auto* inner = as<Apply>(expr->args[0]);
-  if (!inner || inner->prim != Prim::Min) return std::nullopt;
-  const auto* high = as<Literal>(expr->args[0]->args[1]);
-  const auto* low = as<Literal>(expr->args[1]);
-  if (!high || !low) return std::nullopt;
-  return std::max(std::abs(high->value.as_double()), std::abs(low->value.as_double()));
-}
-
-}  // namespace
+using namespace rounding_rules;
 
 ErrorBounds::ErrorBounds(const Program& program, std::map<SymbolId, std::int64_t> sizes, std::int64_t unknown)
     : program_(program), sizes_(std::move(sizes)), unknown_(unknown) {}
@@ -85,36 +17,56 @@ Facts ErrorBounds::anything(const Type& type) {
   Facts facts;
   for (const TypeLeaf& leaf : leaves_of(type)) {
     const bool floats = is_float(leaf.scalar);
-    facts.push_back({floats ? infinite : highest_magnitude(leaf.scalar), 0, !floats});
+    facts.push_back(Fact::up_to(floats ? infinite : highest_magnitude(leaf.scalar), 0, !floats));
   }
   return facts;
 }
 
 Facts ErrorBounds::of(const Data& data) {
   const std::vector<TypeLeaf> leaves = leaves_of(data.type());
-  Facts facts(leaves.size());
+  Facts facts;
   const std::size_t bytes = byte_size(data.type());
-  for (std::int64_t k = 0; k < data.count(); ++k) {
-    for (std::size_t l = 0; l < leaves.size(); ++l) {
-      const double value =
+  for (std::size_t l = 0; l < leaves.size(); ++l) {
+    Fact fact;
+    for (std::int64_t k = 0; k < data.count(); ++k) {
+      const Fact element = exactly(
           load(leaves[l].scalar, data.bytes() + static_cast<std::size_t>(k) * bytes + leaves[l].offset)
-              .as_double();
-      facts[l] =
-          join(facts[l], {std::isnan(value) ? infinite : std::abs(value), 0, std::floor(value) == value});
+              .as_double());
+      fact = k == 0 ? element : join(fact, element);
     }
+    facts.push_back(fact);
   }
+  return facts;
+}
+
+void ErrorBounds::see(ArrayId array, const Data& data) {
+  if (data.count() == 0) return;
+  Facts& seen = seen_[array];
+  seen = join(seen, of(data));
+}
+
+Facts ErrorBounds::within_seen(ArrayId array, Facts facts) const {
+  const auto seen = seen_.find(array);
+  if (seen != seen_.end())
+    for (std::size_t k = 0; k < facts.size(); ++k) facts[k] = within(facts[k], seen->second[k]);
   return facts;
 }
 
 void ErrorBounds::constants() {
   for (const Constant& constant : program_.constants) {
-    Fact fact;
-    for (const Number& number : constant.elements) {
-      const double value = number.as_double();
-      fact = join(fact, {std::isnan(value) ? infinite : std::abs(value), 0, std::floor(value) == value});
-    }
-    arrays_[constant.array] = {fact};
+    Facts facts;
+    for (const Number& number : constant.elements) facts = join(facts, {exactly(number.as_double())});
+    arrays_[constant.array] = facts.empty() ? Facts(1) : facts;
   }
+}
+
+void ErrorBounds::program(std::span<const Data> inputs) {
+  constants();
+  for (std::size_t k = 0; k < program_.inputs.size(); ++k) {
+    const Input& input = program_.inputs[k];
+    set(input.array, of(k < inputs.size() ? inputs[k] : Data::scalar(*input.fallback)));
+  }
+  for (const Stage& each : program_.stages) stage(each);
 }
 
 // ---- expressions -----------------------------------------------------------------------------------------
@@ -132,13 +84,13 @@ Facts ErrorBounds::evaluate(Expr expr, Frame& frame) {
 }
 
 Facts ErrorBounds::compute(Expr expr, Frame& frame) {
-  if (const auto* literal = as<Literal>(expr)) {
-    const double value = literal->value.as_double();
-    return {{std::isnan(value) ? infinite : std::abs(value), 0, std::floor(value) == value}};
-  }
+  if (const auto* literal = as<Literal>(expr)) return {exactly(literal->value.as_double())};
   if (as<IndexRef>(expr) || as<SizeRef>(expr)) {
     const Range range = this->range(expr);
-    return {{std::max(std::abs(range.low), std::abs(range.high)), 0, true}};
+    Fact fact;
+    fact.low = range.low;
+    fact.high = range.high;
+    return {fact};
   }
   if (const auto* arg = as<ArgRef>(expr)) return frame.arguments.at(static_cast<std::size_t>(arg->position));
   std::vector<Facts> args;
@@ -150,8 +102,6 @@ Facts ErrorBounds::compute(Expr expr, Frame& frame) {
   if (const auto* applied = as<Apply>(expr)) {
     std::vector<Fact> operands;
     for (const Facts& arg : args) operands.push_back(arg[0]);
-    if (const auto most = clamped(expr))
-      return {{*most, operands[0].error, operands[0].integral && operands[1].integral}};
     return {apply(applied->prim, expr->args[0]->type.scalar(), operands)};
   }
   if (as<Select>(expr)) return join(args[1], args[2]);
@@ -164,128 +114,71 @@ Facts ErrorBounds::compute(Expr expr, Frame& frame) {
   if (const auto* get = as<GetField>(expr)) {
     const auto& fields = expr->args[0]->type.record().fields;
     std::size_t first = 0;
-    for (int k = 0; k < get->field; ++k) first += leaf_count(fields[static_cast<std::size_t>(k)].type);
+    for (int k = 0; k < get->field; ++k)
+      first += leaves_of(fields[static_cast<std::size_t>(k)].type).size();
     const auto begin = args[0].begin() + static_cast<std::ptrdiff_t>(first);
-    return Facts(begin, begin + static_cast<std::ptrdiff_t>(leaf_count(expr->type)));
+    return Facts(begin, begin + static_cast<std::ptrdiff_t>(leaves_of(expr->type).size()));
   }
   Frame call{std::move(args), {}};
   return evaluate(program_[std::get<Invoke>(expr->kind).function].body, call);
 }
 
 Fact ErrorBounds::cast(const Fact& fact, Scalar from, Scalar to) {
-  if (!is_float(to)) {
-    if (is_float(from) && fact.error > 0) decided_ = false;
-    return rounded({fact.magnitude, 0, true}, to);
-  }
-  // A conversion of the same number gives the same number; one that is off can round another way.
-  Fact result = fact;
-  const bool narrows = !is_float(from) || info(to).bytes < info(from).bytes || is_storage_only(to);
-  if (narrows && fact.error > 0) {
-    result.error += times(rounding(to), fact.magnitude);
-    if (fact.magnitude > highest_magnitude(to)) result.error = infinite;
+  if (is_float(to)) return converted(fact, from, to);
+  if (is_float(from) && fact.error > 0) decided_ = false;
+  const double most = highest_magnitude(to);
+  Fact result;
+  result.low = std::clamp(std::floor(fact.low), -most, most);
+  result.high = std::clamp(std::ceil(fact.high), -most, most);
+  if (!is_float(from) && fact.magnitude() > most) {  // it wraps around
+    result.low = -most;
+    result.high = most;
   }
   return result;
 }
 
 Fact ErrorBounds::apply(Prim prim, Scalar type, const std::vector<Fact>& operands) {
-  const Fact& a = operands[0];
-  const Fact& b = operands.size() > 1 ? operands[1] : operands[0];
   const bool exact = std::ranges::all_of(operands, [](const Fact& fact) { return fact.error == 0; });
   const PrimClass prim_class = info(prim).prim_class;
-  if (prim_class == PrimClass::Comparison || prim_class == PrimClass::Question ||
-      prim_class == PrimClass::Logic) {
-    if (!exact) decided_ = false;
-    return {1, 0, true};
-  }
-  if (prim_class == PrimClass::Bits) return {highest_magnitude(type), 0, true};
-  if (!is_float(type) && prim != Prim::Add && prim != Prim::Sub && prim != Prim::Mul && prim != Prim::Min &&
-      prim != Prim::Max)
-    return {prim == Prim::Mod   ? std::min(b.magnitude, highest_magnitude(type))
-            : prim == Prim::Div ? std::min(a.magnitude, highest_magnitude(type))
-                                : highest_magnitude(type),
-            0, true};
-  const auto function = [&](double magnitude, double slope) {
-    return Fact{magnitude, times(slope, a.error) + function_error * times(rounding(type), magnitude), false};
-  };
-  const auto unknown = [&] { return Fact{infinite, infinite, false}; };
-  switch (prim) {
-    case Prim::Neg:
-    case Prim::Abs: return a;
-    case Prim::Add:
-    case Prim::Sub:
-      return rounded({a.magnitude + b.magnitude, a.error + b.error, a.integral && b.integral}, type);
-    case Prim::Mul:
-      return rounded({times(a.magnitude, b.magnitude),
-                      times(a.error, b.magnitude) + times(b.error, a.magnitude) + times(a.error, b.error),
-                      a.integral && b.integral},
-                     type);
-    case Prim::Fma: return apply(Prim::Add, type, {apply(Prim::Mul, type, {a, b}), operands[2]});
-    case Prim::Min:
-    case Prim::Max: return join(a, b);
-    case Prim::Floor:
-    case Prim::Ceil:
-    case Prim::Round:
-    case Prim::Trunc:
-      if (!exact) decided_ = false;
-      return {a.magnitude + 1, 0, true};
-    case Prim::Sin:
-    case Prim::Cos:
-    case Prim::Tanh:
-    case Prim::Erf: return function(1, 1.2);
-    case Prim::Atan: return function(1.6, 1);
-    case Prim::Hypot:
-      return {a.magnitude + b.magnitude,
-              a.error + b.error + function_error * times(rounding(type), a.magnitude + b.magnitude), false};
-    case Prim::Exp: return function(std::exp(a.magnitude), std::exp(a.magnitude + a.error));
-    case Prim::Exp2: return function(std::exp2(a.magnitude), std::exp2(a.magnitude + a.error));
-    default: return unknown();
-  }
+  const bool truth = prim_class == PrimClass::Comparison || prim_class == PrimClass::Question ||
+                     prim_class == PrimClass::Logic;
+  const bool steps =
+      prim == Prim::Floor || prim == Prim::Ceil || prim == Prim::Round || prim == Prim::Trunc;
+  if (!exact && (truth || steps)) decided_ = false;
+  if (truth) return Fact::up_to(1, 0, true);
+  if (!is_float(type)) return integer_operation(prim, type, operands);
+  Fact fact = float_operation(prim, type, operands);
+  for (const Fact& operand : operands) fact.terms = std::max(fact.terms, operand.terms + 1);
+  return fact;
 }
 
 // ---- combining -------------------------------------------------------------------------------------------
 
-Fact ErrorBounds::fold(Prim prim, Scalar type, const Fact& value, double count) {
-  switch (prim) {
-    case Prim::Add: {
-      Fact sum{times(count, value.magnitude), times(count, value.error), value.integral};
-      if (!is_float(type)) return rounded(sum, type);
-      if (sum.integral && sum.magnitude <= exact_limit(type)) return sum;
-      sum.integral = false;
-      sum.error += times(count * rounding(type), sum.magnitude);
-      return sum;
-    }
-    case Prim::Mul: {
-      if (!is_float(type)) return {highest_magnitude(type), 0, true};
-      const double most = std::max(1.0, value.magnitude + value.error);
-      Fact product{std::pow(most, count), count * std::pow(most, count) * value.error, value.integral};
-      if (product.integral && product.magnitude <= exact_limit(type)) return product;
-      product.integral = false;
-      product.error += times(count * rounding(type), product.magnitude);
-      return product;
-    }
-    case Prim::Min:
-    case Prim::Max: return value;
-    default: return {highest_magnitude(type), 0, true};
-  }
-}
-
 Facts ErrorBounds::combine(const Operator& op, const Facts& values, double count) {
   if (op.prim) {
-    const Fact folded = fold(*op.prim, op.type.scalar(), values[0], std::max(count, 1.0));
+    Fact result = folded(*op.prim, op.type.scalar(), values[0], std::max(count, 1.0));
+    result.terms = values[0].terms + count;
     // The identity is a result as well; that of min and max is larger than any value, but exact.
     const bool bounded = *op.prim == Prim::Min || *op.prim == Prim::Max || !op.identity;
-    return {bounded ? folded : join(folded, of(op.identity)[0])};
+    return {bounded ? result : join(result, of(op.identity)[0])};
   }
   Facts sum = op.identity ? join(of(op.identity), values) : values;
   const Expr body = program_[op.function].body;
-  for (double k = 0; k < count && k < 4096; ++k) {
+  for (double k = 0; k < count && k < most_steps; ++k) {
     Frame frame{{sum, values}, {}};
     Facts next = join(sum, evaluate(body, frame));
     if (next == sum) return sum;
     sum = std::move(next);
   }
   // Regrouped, the same operations meet in another order.
-  for (Fact& fact : sum) fact.error *= 2;
+  for (Fact& fact : sum) {
+    fact.error *= 2;
+    fact.relative *= 2;
+  }
+  for (Fact& fact : sum) {
+    if (count > most_steps && !fact.integral) fact = Fact::up_to(infinite, infinite, false);
+    fact.terms = std::max(fact.terms, count * (values[0].terms + 1));
+  }
   return sum;
 }
 
@@ -348,8 +241,8 @@ ErrorBounds::Range ErrorBounds::range(Expr expr) {
   }
   if (as<Cast>(expr) && expr->args[0]->type.is_integer()) return range(expr->args[0]);
   if (const auto* read = as<Read>(expr); read && arrays_.contains(read->array) && expr->type.is_integer()) {
-    const double most = std::min(cap, arrays_.at(read->array)[0].magnitude);
-    return {-most, most};
+    const Fact& fact = arrays_.at(read->array)[0];
+    return {std::max(-cap, fact.low), std::min(cap, fact.high)};
   }
   return {-cap, cap};
 }
@@ -363,6 +256,21 @@ std::int64_t ErrorBounds::most(const Dim& dim) {
 void ErrorBounds::block(const Block& block) {
   for (const Stage& inner : block.stages) stage(inner);
 }
+
+namespace {
+
+/// Are the elements of the finished array all that a recurrence can have seen of it?
+bool is_written_once(const Stage& stage, const Output& output) {
+  if (output.into) return false;
+  for (std::size_t d = 0; d < stage.dims.size(); ++d) {
+    const auto* seq = std::get_if<Seq>(&output.combine[d]);
+    const auto own = [&](Expr at) { return as<IndexRef>(at) && as<IndexRef>(at)->dim == stage.dims[d].id; };
+    if (seq && !seq->last && std::ranges::none_of(output.at, own)) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 void ErrorBounds::stage(const Stage& stage) {
   double points = 1;
@@ -382,13 +290,13 @@ void ErrorBounds::stage(const Stage& stage) {
   for (const Output& output : stage.outputs) {
     // Before the first step a state of its own is the old version, or nothing.
     arrays_[output.array] =
-        output.into ? arrays_.at(*output.into) : Facts(leaf_count(program_[output.array].type));
+        output.into ? arrays_.at(*output.into) : Facts(leaves_of(program_[output.array].type).size());
     if (nested && !output.value) {
       const ArrayId result = nested->block->results[static_cast<std::size_t>(&output - stage.outputs.data())];
       for (const Carry& carry : nested->block->carries)
         if (carry.next == result) arrays_[output.array] = arrays_.at(carry.init);
     }
-    if (output.offsets) arrays_[*output.offsets] = {{points, 0, true}};
+    if (output.offsets) arrays_[*output.offsets] = {Fact::up_to(points, 0, true)};
     for (const ArrayId array : defined_arrays(output)) {
       for (const Expr extent : program_[array].shape) {
         const auto* size = as<SizeRef>(extent);
@@ -397,7 +305,7 @@ void ErrorBounds::stage(const Stage& stage) {
       }
     }
   }
-  for (double step = 0; step <= std::min(steps, 4096.0); ++step) {
+  for (double step = 0; step <= std::min(steps, most_steps); ++step) {
     if (nested) block(*nested->block);
     if (const auto* branch = std::get_if<Branch>(&stage.body)) {
       of(branch->condition);
@@ -423,7 +331,8 @@ void ErrorBounds::stage(const Stage& stage) {
       }
       if (output.guard) of(output.guard);
       for (const Expr at : output.at) of(at);
-      learn(output.array, this->output(stage, output, value));
+      Facts facts = this->output(stage, output, value);
+      learn(output.array, is_written_once(stage, output) ? within_seen(output.array, facts) : facts);
       if (output.key) arrays_[*output.keys] = of(output.key);
     }
     if (nested)
@@ -440,12 +349,16 @@ void ErrorBounds::stage(const Stage& stage) {
       if (dim.hi) of(dim.hi);
       if (dim.condition) of(dim.condition);
     }
-    if (!changed && step > 0) return;
+    if (!changed && step > 0) break;
   }
-  if (steps > 4096)
+  if (steps > most_steps)
     for (const Output& output : stage.outputs)
       for (Fact& fact : arrays_[output.array])
-        if (!fact.integral) fact = {infinite, infinite, false};
+        if (!fact.integral) fact = Fact::up_to(infinite, infinite, false);
+  for (const Output& output : stage.outputs) {
+    arrays_[output.array] = within_seen(output.array, arrays_[output.array]);
+    for (Fact& fact : arrays_[output.array]) fact.terms = std::max(fact.terms, steps);
+  }
 }
 
 }  // namespace twill
