@@ -31,7 +31,8 @@ Data integers(const std::vector<std::int64_t>& values) {
 /// A fraction for each number below `count`, in no order.
 Data fractions(std::int64_t count) {
   std::vector<double> values;
-  for (std::int64_t k = 0; k < count; ++k) values.push_back(0.1 + static_cast<double>(k * 7919 % 1000) / 1000);
+  for (std::int64_t k = 0; k < count; ++k)
+    values.push_back(0.1 + static_cast<double>(k * 7919 % 1000) / 1000);
   return floats(values);
 }
 
@@ -104,7 +105,7 @@ TEST(Agree, SmallElementsAreHeldToTheirOwnSize) {
 
 TEST(Agree, CancellationLeavesTheErrorsOfItsTerms) {
   const Computed run("def f(x: f32[N], z: f32[N]) -> y { y[i] = x[i] * x[i] - z[i] * z[i] }",
-                {floats({1.1, 2.2}), floats({1.1, 2.1})});
+                     {floats({1.1, 2.2}), floats({1.1, 2.1})});
   EXPECT_GT(run.allowed(0, 0), 4 * unit);
   EXPECT_LT(run.allowed(0, 0), 40 * unit);
 }
@@ -119,7 +120,8 @@ TEST(Agree, SoftmaxIsHeldToTheLengthOfItsSum) {
 
 TEST(Agree, LoopsAddTheirSteps) {
   const std::string heat =
-      "def heat(u0: f32[N], T: i32) -> u { u = seq t < T from u0 { u[i] = 0.25 * u[clamp(i-1)] + 0.5 * u[i] + "
+      "def heat(u0: f32[N], T: i32) -> u { u = seq t < T from u0 { u[i] = 0.25 * u[clamp(i-1)] + 0.5 * u[i] "
+      "+ "
       "0.25 * u[clamp(i+1)] } }";
   const auto steps = [&](std::int64_t count) {
     return Computed(heat, {fractions(50), Data::scalar(Number::of(Scalar::I32, count))}).allowed(0, 20);
@@ -130,7 +132,7 @@ TEST(Agree, LoopsAddTheirSteps) {
 
 TEST(Agree, HalfOfTheDigitsAgreeWhereErrorsGrowBeyondBounds) {
   const Computed run("def f(x: f32[N]) -> y { y[i] = seq(i) 3.7 * x[i] * (if i > 0 then 3 * y[i-1] else 1) }",
-                {floats(std::vector<double>(100, 0.09))});
+                     {floats(std::vector<double>(100, 0.09))});
   EXPECT_TRUE(run.accepts(0, 99, run.value(0, 99) * (1 + 1e-5)));
   EXPECT_FALSE(run.accepts(0, 99, run.value(0, 99) * (1 + 1e-2)));
 }
@@ -176,7 +178,8 @@ TEST(Agree, ShapesAreTheSame) {
 }
 
 TEST(Agree, EffectsAreTheSameInTheirOrder) {
-  const Computed run("def f(n: i64) -> y { y = n; print(\"a\"); print(\"b\") }", {Data::scalar(Number::of(Scalar::I64, 1))});
+  const Computed run("def f(n: i64) -> y { y = n; print(\"a\"); print(\"b\") }",
+                     {Data::scalar(Number::of(Scalar::I64, 1))});
   Outcome actual = run.reference().outcome;
   actual.effects[1].text = "a";
   EXPECT_EQ(agreement(run.program(), run.reference(), actual).difference,
@@ -207,13 +210,14 @@ TEST(Agree, DisagreementIsABugOfOurs) {
             "    strict def exact(x: f32[N]) -> y { y[i] = 2 * x[i] }\n"
             "               ^^^^^\n"
             "  help: please report it with the program and its inputs\n");
-  EXPECT_EQ(complaint(Computed(shifted, {floats({0.9})}), 2),
-            "t.twill:1:5: bug in Twill[B0002]: the kernel and the interpreter disagree: 'y[0]' is 2, the "
-            "interpreter says 1 (1 of 1 elements differ)\n"
-            "    def shifted(x: f32[N]) -> y { y[i] = x[i] + 0.1 }\n"
-            "        ^^^^^^^\n"
-            "  help: a condition that depends on a rounding can do this, and so can a recurrence that amplifies "
-            "roundings: with --strict the results must be identical\n");
+  EXPECT_EQ(
+      complaint(Computed(shifted, {floats({0.9})}), 2),
+      "t.twill:1:5: bug in Twill[B0002]: the kernel and the interpreter disagree: 'y[0]' is 2, the "
+      "interpreter says 1 (1 of 1 elements differ)\n"
+      "    def shifted(x: f32[N]) -> y { y[i] = x[i] + 0.1 }\n"
+      "        ^^^^^^^\n"
+      "  help: a condition that depends on a rounding can do this, and so can a recurrence that amplifies "
+      "roundings: with --strict the results must be identical\n");
 }
 
 }  // namespace

@@ -406,7 +406,7 @@ TEST_F(Mistakes, TypeErrorAtTheOperator) {
 
 TEST_F(Mistakes, WrongRank) {
   y(i) = x(i);
-  EXPECT_EQ(error(), "<y(i) = x(i);>: error[E0232]: 'x' has 2 dimensions, not 1\n");
+  EXPECT_EQ(error(), "<y(i) = x(i);>: error[E0232]: 'x' has 2 dimensions, not 1\n  help: write x[i, j]\n");
 }
 
 TEST_F(Mistakes, NothingTellsTheExtent) {

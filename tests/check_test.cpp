@@ -563,8 +563,8 @@ TEST_F(Check, NamesCanBeWritten) {
   const ArrayId u = input("", Scalar::F32, {N});
   const Dim i = dim("a`b", N);
   map("v", {i}, read(u, {at(i)}));
-  EXPECT_THAT(errors(), ElementsAre("E0337 an array has no name",
-                                    "E0337 an index of stage 'v' is called \"a`b\""));
+  EXPECT_THAT(errors(),
+              ElementsAre("E0337 an array has no name", "E0337 an index of stage 'v' is called \"a`b\""));
 }
 
 TEST_F(Check, FunctionsAndTypesHaveNamesOfTheirOwn) {
@@ -573,10 +573,11 @@ TEST_F(Check, FunctionsAndTypesHaveNamesOfTheirOwn) {
   const ArrayId u = input("u", one, {N});
   const ArrayId w = input("w", other, {N});
   const Dim i = dim("i", N);
-  for (int k = 0; k < 2; ++k) p.add_function({"f", {{"x", Scalar::F32}}, Scalar::F32, pool().arg(0, Scalar::F32), {}});
+  for (int k = 0; k < 2; ++k)
+    p.add_function({"f", {{"x", Scalar::F32}}, Scalar::F32, pool().arg(0, Scalar::F32), {}});
   map("v", {i}, add(pool().field(read(u, {at(i)}), 0), pool().field(read(w, {at(i)}), 0)));
-  EXPECT_THAT(errors(), ElementsAre("E0337 two different types are called 'P'",
-                                    "E0337 two functions are called 'f'"));
+  EXPECT_THAT(errors(),
+              ElementsAre("E0337 two different types are called 'P'", "E0337 two functions are called 'f'"));
 }
 
 TEST_F(Check, IndicesHideNothing) {
@@ -601,8 +602,7 @@ TEST_F(Check, NamesInBlocks) {
   block.stages.resize(2);
   block.stages[0].name = "s";
   block.stages[0].dims = {inner};
-  block.stages[0].outputs = {
-      output(s, {Fold{plus()}}, {}, add(read(u, {at(inner)}), read(u, {at(outer)})))};
+  block.stages[0].outputs = {output(s, {Fold{plus()}}, {}, add(read(u, {at(inner)}), read(u, {at(outer)})))};
   block.stages[1].name = "t";
   block.stages[1].outputs = {output(t, {}, {}, read(s, {}))};
   block.results = {t};

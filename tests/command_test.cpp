@@ -222,10 +222,12 @@ TEST_F(Command, RunReadsRecordsAndRows) {
          "s: f64[2] = [4, 6]\n");
   expect({"run", rows, "--in", "p=[[[1, 1]], []]"}, 2,
          "error[E0708]: '[[[1, 1]], []]' is no value for 'p': its rows differ in length\n"
-         "  help: give a file, an array such as [{\"x\": 1.5, \"n\": 1}], or made-up data such as random:640x480\n");
-  const std::string one = line_.file("one.twill",
-                                     "type Point = { x: f64, n: i32 }\n"
-                                     "def times(p: Point, q: (i64, bool)) -> s { s = if q.1 then p.x * p.n + q.0 else 0 }\n");
+         "  help: give a file, an array such as [{\"x\": 1.5, \"n\": 1}], or made-up data such as "
+         "random:640x480\n");
+  const std::string one =
+      line_.file("one.twill",
+                 "type Point = { x: f64, n: i32 }\n"
+                 "def times(p: Point, q: (i64, bool)) -> s { s = if q.1 then p.x * p.n + q.0 else 0 }\n");
   expect({"run", one, "--in", R"(p={"x": 1.5, "n": 2})", "--in", "q=[7, true]"}, 0, "s: f64 = 10\n");
   expect({"run", one, "--in", "p=1.5", "--in", "q=[7, true]"}, 2,
          "error[E0708]: '1.5' is no value for 'p': it is not of type Point\n"

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -29,10 +30,30 @@ std::map<std::string, std::string> regions(const std::string& text, const std::s
 }
 
 TEST(CppDocs, ShowTheCodeOfTheExamples) {
-  const auto compiled = regions(read("examples/cpp/tutorial.cpp"), R"(// \[(\w+)\]\n([^]*?)// \[end\])");
+  const auto compiled = regions(read("examples/cpp/tutorial.cpp") + read("examples/cpp/smooth.cpp"),
+                                R"(// \[(\w+)\]\n([^]*?)// \[end\])");
   const auto shown = regions(read("docs/cpp.md"), R"(<!-- (\w+) -->\n```cpp\n([^]*?)```)");
   EXPECT_EQ(shown, compiled);
   EXPECT_GE(shown.size(), 10u);
+}
+
+TEST(CppDocs, TheCompleteProgramCompilesLinksAndRuns) {
+  const auto commands = regions(read("docs/cpp.md"), R"(```(sh)\n([^]*?)```)");
+  ASSERT_EQ(commands.size(), 1U);
+  std::string command = commands.at("sh");
+  const std::filesystem::path build = std::filesystem::path(TWILL_BINARY).parent_path();
+  const std::filesystem::path made = build / "smooth_of_the_page";
+  command = std::regex_replace(command, std::regex("-Lbuild/src"), "-L" + (build / "src").string());
+  command = std::regex_replace(command, std::regex("-o smooth"), "-o " + made.string());
+  command = std::regex_replace(command, std::regex("\\./smooth"), made.string());
+  command = "cd " + std::string(TWILL_ROOT) + " && " + command;
+  std::string output;
+  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  for (char buffer[256]; std::fgets(buffer, sizeof buffer, pipe);) output += buffer;
+  EXPECT_EQ(::pclose(pipe), 0);
+  EXPECT_EQ(output, "0.333333\n1.66667\n4.66667\n9.66667\n13.6667\n");
+  std::filesystem::remove(made);
 }
 
 TEST(CppDocs, HaveNoOtherCode) {

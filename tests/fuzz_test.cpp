@@ -265,4 +265,3 @@ TEST(FuzzText, TheParserTakesEverything) {
   for (const TextFuzzFailure& failure : fuzz_text(options))
     ADD_FAILURE() << "seed " << failure.seed << ": " << failure.what << "\n" << failure.text;
 }
-

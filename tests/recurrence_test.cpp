@@ -144,7 +144,8 @@ const Meaning meanings[] = {
       })",
      {integers({2}, {1, 2}), integers({3, 2}, {9, 9, 8, 8, 7, 7}), integers({}, {2})},
      {326, 1027, 4231}},
-    {"ACollectionOfWhatTheRecurrenceReaches", R"(def f(b: i64[N]) -> r {
+    {"ACollectionOfWhatTheRecurrenceReaches",
+     R"(def f(b: i64[N]) -> r {
         stage x(i < N) {
           block { most = max(j < i) x[j] }
           out x: i64[N] at [i] into b = seq(i) b[i] + (if i > 0 then x[i-1] else 0)
@@ -248,13 +249,15 @@ TEST(RecurrenceErrors, ASubscriptThatIsData) {
 }
 
 TEST(RecurrenceErrors, AStageThatIsNotInOrderDoesNotReadItself) {
-  EXPECT_EQ(error_in(R"(def f(b: f64[N]) -> x {
+  EXPECT_EQ(
+      error_in(R"(def f(b: f64[N]) -> x {
     stage x(i < N) {
       block { y = b[i] + sum(j < i) x[j] }
       out x: f64[N] at [i] = cat(i) y
     }
   })"),
-            "37 E0201 unknown name 'x' ()");
+      "37 E0201 'x' is defined by itself (compute its elements in order: x[i] = seq(i) ..., or repeat with "
+      "seq t < T from ...)");
 }
 
 TEST(RecurrenceErrors, AFoldInAnOutputOfAGeneralStage) {

@@ -215,10 +215,12 @@ TEST(Text, EffectsMayFold) {
 
 TEST(Text, WhatStandsBeforeAFoldIsKnownBehindIt) {
   EXPECT_EQ(run("def f(x: f64[N], p: i64[N]) -> y {\n"
-                "  y[i < N] = if i > 0 and any(j) x[p[j]] > 2 then x[i-1] else if i == 0 or all(j) x[p[j]] > i then -1 "
+                "  y[i < N] = if i > 0 and any(j) x[p[j]] > 2 then x[i-1] else if i == 0 or all(j) x[p[j]] > "
+                "i then -1 "
                 "else x[i-1] }",
-                {floats({1, 3}), Data::of(Scalar::I64, {2}, std::vector<Number>{Number::of(Scalar::I64, 1),
-                                                                                  Number::of(Scalar::I64, 0)})}),
+                {floats({1, 3}),
+                 Data::of(Scalar::I64, {2},
+                          std::vector<Number>{Number::of(Scalar::I64, 1), Number::of(Scalar::I64, 0)})}),
             (std::vector<double>{-1, 1}));
 }
 

@@ -1,5 +1,6 @@
 // Random stages with nested blocks: collections of arrays, branches, loops that carry states.
 #include "fuzz/generator.h"
+#include "program/typing.h"
 
 #include <algorithm>
 
@@ -39,6 +40,23 @@ ArrayId Generator::computed(Type type, const std::vector<Extent>& shape, const S
   output.array = array(array_name("a"), type, shape);
   output.value = value(type, inside);
   if (is_state) output.value = bounded(output.value);
+  const ArrayId id = output.array;
+  stage.outputs.push_back(std::move(output));
+  finish(std::move(stage), into);
+  return id;
+}
+
+/// A truth about all elements of something.
+ArrayId Generator::folded_truth(const Surroundings& around, std::vector<Stage>& into) {
+  Surroundings inside = around;
+  const NewDim dim = rectangular_dim(index_name("i", around), any_extent(), 0);
+  use(dim, inside);
+  Stage stage;
+  stage.dims.push_back(dim.dim);
+  Output output;
+  output.array = array(array_name("a"), Scalar::Bool, {});
+  output.combine.push_back(Fold{builtin_operator(pool_, rng_.pick({Prim::And, Prim::Or}), Scalar::Bool)});
+  output.value = bool_expr(inside, 4);
   const ArrayId id = output.array;
   stage.outputs.push_back(std::move(output));
   finish(std::move(stage), into);
@@ -109,7 +127,8 @@ Stage Generator::block_stage(Surroundings around, int depth) {
   for (const ArrayId id : defined_in(block.stages))
     if (is_fixed(id, symbols) && program_[id].rank() <= 2) candidates.push_back(id);
   if (candidates.empty()) candidates.push_back(computed(any_type(), {}, around, block.stages));
-  const int outputs = 1 + rng_.below(2);
+  if (rng_.chance(10)) stage.effects.push_back(effect(around));
+  const int outputs = stage.effects.empty() || rng_.chance(50) ? 1 + rng_.below(2) : 0;
   for (int k = 0; k < outputs; ++k) {
     if (rng_.chance(25)) {
       // A value of its own, from what the block computed.
@@ -156,7 +175,7 @@ Stage Generator::loop_stage(const Surroundings& outer, int depth, std::vector<St
   }
   const std::size_t extents = extents_.size();
   const int symbols = static_cast<int>(program_.symbols.size());
-  std::optional<State> counter;
+  std::optional<State> counter, truth;
   if (while_loop) {
     // A counter makes sure that it ends.
     Stage zero;
@@ -172,6 +191,14 @@ Stage Generator::loop_stage(const Surroundings& outer, int depth, std::vector<St
     const Expr now = pool_.read(inside, Scalar::I64, {});
     step.dim.condition = pool_.apply(Prim::Lt, {now, pool_.integer(rng_.between(0, 4))});
     if (rng_.chance(50)) step.dim.hi = {};
+    if (rng_.chance(40)) {
+      const ArrayId first = folded_truth(outer, before);
+      const ArrayId goes_on = array(array_name("u"), Scalar::Bool, {});
+      expect(goes_on, {});
+      truth = State{{goes_on, first, {}}, {}};
+      step.dim.condition =
+          pool_.apply(Prim::And, {step.dim.condition, pool_.read(goes_on, Scalar::Bool, {})});
+    }
   } else {
     use(step, around);
   }
@@ -200,6 +227,10 @@ Stage Generator::loop_stage(const Surroundings& outer, int depth, std::vector<St
     next.outputs.push_back(std::move(output));
     finish(std::move(next), block.stages);
     states.push_back(*counter);
+  }
+  if (truth) {
+    truth->carry.next = folded_truth(around, block.stages);
+    states.push_back(*truth);
   }
   for (const State& state : states) block.carries.push_back(state.carry);
   const auto add_output = [&](ArrayId result, bool last) {

@@ -6,8 +6,8 @@
 // indices and integers depend on exact numbers only and floats stay of a moderate size.
 #pragma once
 
-#include "program/error_bounds.h"
 #include "fuzz/generate.h"
+#include "program/error_bounds.h"
 
 #include <optional>
 #include <set>
@@ -156,6 +156,7 @@ class Generator {
   // ---- generate_block.cpp
   Stage block_stage(Surroundings around, int depth);
   Stage loop_stage(const Surroundings& around, int depth, std::vector<Stage>& before);
+  ArrayId folded_truth(const Surroundings& around, std::vector<Stage>& into);
   Block block(const Surroundings& around, int depth, int count);
   /// An array with the shape and type, computed by a new stage that is added.
   ArrayId computed(Type type, const std::vector<Extent>& shape, const Surroundings& around,

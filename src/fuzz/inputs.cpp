@@ -1,6 +1,6 @@
 // Inputs for any program: sizes, and data that make sense where they are used as sizes or offsets.
-#include "program/error_bounds.h"
 #include "fuzz/generate.h"
+#include "program/error_bounds.h"
 
 #include <algorithm>
 #include <cmath>

@@ -218,8 +218,10 @@ std::string Checker::help_for_sizes(const Access& access, const Scope& scope) co
   const auto dim = std::ranges::find_if(scope.dims, [&](const Dim& d) { return d.id == index->dim; });
   const auto* range = dim == scope.dims.end() ? nullptr : as<SizeRef>(dim->hi);
   if (!range || program_[extent->symbol].origin != Symbol::Origin::Input) return {};
-  return fmt::format("if {1} and {2} are always the same, use one name for both; otherwise bound the index by both: {0} < min({1}, {2})",
-                     name_of(program_, index->dim), program_[range->symbol].name, program_[extent->symbol].name);
+  return fmt::format(
+      "if {1} and {2} are always the same, use one name for both; otherwise bound the index by both: {0} < "
+      "min({1}, {2})",
+      name_of(program_, index->dim), program_[range->symbol].name, program_[extent->symbol].name);
 }
 
 void Checker::report_outside(const Access& access, bool below, const Condition& facts, const Scope& scope) {

@@ -114,8 +114,7 @@ Facts ErrorBounds::compute(Expr expr, Frame& frame) {
   if (const auto* get = as<GetField>(expr)) {
     const auto& fields = expr->args[0]->type.record().fields;
     std::size_t first = 0;
-    for (int k = 0; k < get->field; ++k)
-      first += leaves_of(fields[static_cast<std::size_t>(k)].type).size();
+    for (int k = 0; k < get->field; ++k) first += leaves_of(fields[static_cast<std::size_t>(k)].type).size();
     const auto begin = args[0].begin() + static_cast<std::ptrdiff_t>(first);
     return Facts(begin, begin + static_cast<std::ptrdiff_t>(leaves_of(expr->type).size()));
   }
@@ -142,8 +141,7 @@ Fact ErrorBounds::apply(Prim prim, Scalar type, const std::vector<Fact>& operand
   const PrimClass prim_class = info(prim).prim_class;
   const bool truth = prim_class == PrimClass::Comparison || prim_class == PrimClass::Question ||
                      prim_class == PrimClass::Logic;
-  const bool steps =
-      prim == Prim::Floor || prim == Prim::Ceil || prim == Prim::Round || prim == Prim::Trunc;
+  const bool steps = prim == Prim::Floor || prim == Prim::Ceil || prim == Prim::Round || prim == Prim::Trunc;
   if (!exact && (truth || steps)) decided_ = false;
   if (truth) return Fact::up_to(1, 0, true);
   if (!is_float(type)) return integer_operation(prim, type, operands);

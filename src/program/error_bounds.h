@@ -48,9 +48,9 @@ double rounding(Scalar type);
 double likely_error(Scalar type, double terms);
 
 /// The distance from the interpreter's number that a fact allows a number of a type. The bounds assume the
-/// worst of every step, and grow beyond all bounds in long recurrences. So, relative to the largest magnitude,
-/// half of the digits have to agree in any case, unless so many values are combined that a rounding of each
-/// amounts to more.
+/// worst of every step, and grow beyond all bounds in long recurrences. So, relative to the largest
+/// magnitude, half of the digits have to agree in any case, unless so many values are combined that a
+/// rounding of each amounts to more.
 double allowed_error(const Fact& fact, Scalar type, double value);
 
 class ErrorBounds {
@@ -71,8 +71,8 @@ class ErrorBounds {
   const Facts& operator[](ArrayId array) const { return arrays_.at(array); }
   bool knows(ArrayId array) const { return arrays_.contains(array); }
 
-  /// The interpreter has computed an array: facts about it are kept within the values that were seen. An array
-  /// of a block is seen many times.
+  /// The interpreter has computed an array: facts about it are kept within the values that were seen. An
+  /// array of a block is seen many times.
   void see(ArrayId array, const Data& data);
 
   /// Facts about the constants of the program.

@@ -33,7 +33,7 @@ Outcome interpret(const Program& program, std::span<const Data> inputs);
 
 /// What else can be seen of a run.
 struct Watch {
-  std::vector<EffectEvent>* effects = nullptr;       // also if an error is thrown: those before it
+  std::vector<EffectEvent>* effects = nullptr;        // also if an error is thrown: those before it
   std::function<void(ArrayId, const Data&)> defined;  // called whenever a stage has defined an array
 };
 

@@ -30,7 +30,9 @@ double rounding(Scalar type) {
   }
 }
 
-double likely_error(Scalar type, double terms) { return 2 * rounding(type) * std::max(2.0, std::sqrt(terms)); }
+double likely_error(Scalar type, double terms) {
+  return 2 * rounding(type) * std::max(2.0, std::sqrt(terms));
+}
 
 double allowed_error(const Fact& fact, Scalar type, double value) {
   // Below the normal numbers there are fewer digits, or none.
@@ -106,8 +108,8 @@ Fact sum(const Fact& a, const Fact& b, Scalar type) {
 }
 
 Fact product(const Fact& a, const Fact& b, Scalar type) {
-  const auto [low, high] = std::minmax({times(a.low, b.low), times(a.low, b.high), times(a.high, b.low),
-                                        times(a.high, b.high)});
+  const auto [low, high] =
+      std::minmax({times(a.low, b.low), times(a.low, b.high), times(a.high, b.low), times(a.high, b.high)});
   Fact fact = between(low, high);
   fact.least = times(a.least, b.least);
   fact.error = times(a.error, b.magnitude()) + times(b.error, a.magnitude()) + times(a.error, b.error);
@@ -121,7 +123,8 @@ Fact quotient(const Fact& a, const Fact& b, Scalar type) {
   if (a.low >= 0 && b.low >= 0) fact.low = 0;
   fact.least = b.magnitude() > 0 && std::isfinite(b.magnitude()) ? a.least / b.magnitude() : 0;
   fact.relative = b.relative < 1 ? (a.relative + b.relative) / (1 - b.relative) : infinite;
-  fact.error = b.least > b.error ? (a.error + times(fact.magnitude(), b.error)) / (b.least - b.error) : infinite;
+  fact.error =
+      b.least > b.error ? (a.error + times(fact.magnitude(), b.error)) / (b.least - b.error) : infinite;
   return rounded(fact, type);
 }
 
@@ -164,8 +167,8 @@ Fact power(const Fact& a, const Fact& b, Scalar type) {
   if (a.low < 0 || a.least == 0 || a.relative >= 1) return unknown();
   const double logs[] = {std::log(a.least), std::log(a.high)};
   const double most = std::max(std::abs(logs[0]), std::abs(logs[1]));
-  const auto [low, high] =
-      std::minmax({times(logs[0], b.low), times(logs[0], b.high), times(logs[1], b.low), times(logs[1], b.high)});
+  const auto [low, high] = std::minmax(
+      {times(logs[0], b.low), times(logs[0], b.high), times(logs[1], b.low), times(logs[1], b.high)});
   const double argument = times(b.magnitude() + b.error, -std::log1p(-a.relative)) + times(b.error, most);
   return rising(std::exp(low), std::exp(high), std::expm1(argument), type);
 }

@@ -80,9 +80,8 @@ Module text::module_of(const File& file) {
     vocabulary.later.erase(definition.name);
     const text::Vocabulary own = with_own_pool(vocabulary);
     if (vocabulary.definitions.contains(definition.name) || vocabulary.broken.contains(definition.name))
-      errors.push_back(
-          {Fault::User, "E0203", definition.place, "'" + definition.name + "' is already defined",
-           "choose another name"});
+      errors.push_back({Fault::User, "E0203", definition.place,
+                        "'" + definition.name + "' is already defined", "choose another name"});
     std::optional<Program> program = text::Lowering(own, errors).definition(definition);
     if (program && errors.size() == before) {
       drop_unused_functions(*program);

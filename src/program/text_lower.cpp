@@ -94,15 +94,17 @@ void Lowering::used_above(const Ast& ast, const std::vector<Statement>& list, st
                           std::size_t definition) const {
   const std::string name = "'" + ast.name + "'";
   if (definition == current)
-    error("E0201", ast.place, name + " is defined by itself",
-          "compute its elements in order: " + ast.name + "[i] = seq(i) ..., or repeat with seq t < T from ...");
+    error(
+        "E0201", ast.place, name + " is defined by itself",
+        "compute its elements in order: " + ast.name + "[i] = seq(i) ..., or repeat with seq t < T from ...");
   // The shortest way from the definition back to here.
   std::vector<std::pair<std::size_t, std::size_t>> reached = {{definition, 0}};  // and from which of these
   for (std::size_t k = 0; k < reached.size() && reached.back().first != current; ++k) {
     std::set<std::string> mentioned;
     note_names(list[reached[k].first], mentioned);
     for (std::size_t i = 0; i < list.size() && reached.back().first != current; ++i) {
-      const bool seen = std::any_of(reached.begin(), reached.end(), [&](const auto& r) { return r.first == i; });
+      const bool seen =
+          std::any_of(reached.begin(), reached.end(), [&](const auto& r) { return r.first == i; });
       const bool uses = std::any_of(mentioned.begin(), mentioned.end(),
                                     [&](const std::string& word) { return defines(list[i], word); });
       if (uses && !seen) reached.emplace_back(i, k);
@@ -114,22 +116,25 @@ void Lowering::used_above(const Ast& ast, const std::vector<Statement>& list, st
   std::string circle;
   for (std::size_t k = reached.size() - 1;; k = reached[k].second) {
     if (reached[k].first < current) throw Silent{};  // it was reported there
-    circle = " needs '" + names_defined_by(list[reached[k].first])[0] + "'" + (circle.empty() ? "" : ", which") + circle;
+    circle = " needs '" + names_defined_by(list[reached[k].first])[0] + "'" +
+             (circle.empty() ? "" : ", which") + circle;
     if (k == 0) break;
   }
-  error("E0201", ast.place, "'" + names_defined_by(list[current])[0] + "'" + circle + ": they are defined in a circle",
+  error("E0201", ast.place,
+        "'" + names_defined_by(list[current])[0] + "'" + circle + ": they are defined in a circle",
         "compute them together, in order: (a[i], b[i]) = seq(i) (..., ...)");
 }
 
 void Lowering::unknown_function(const Ast& ast) const {
   if (vocabulary_.broken.contains(ast.name)) throw Silent{};
   if (ast.name == program_.name)
-    error("E0202", ast.place, "'" + ast.name + "' calls itself", "repeat with seq t < T from ..., or seq while ...");
+    error("E0202", ast.place, "'" + ast.name + "' calls itself",
+          "repeat with seq t < T from ..., or seq while ...");
   if (vocabulary_.later.contains(ast.name))
     error("E0202", ast.place, "'" + ast.name + "' is used above its definition",
           "put the definition of '" + ast.name + "' first");
   static const std::map<std::string, std::string, std::less<>> elsewhere = {
-      {"ln", "log"},     {"fabs", "abs"},  {"power", "pow"},     {"arctan", "atan"}, {"arcsin", "asin"},
+      {"ln", "log"},      {"fabs", "abs"},   {"power", "pow"},    {"arctan", "atan"}, {"arcsin", "asin"},
       {"arccos", "acos"}, {"length", "len"}, {"isnan", "is_nan"}, {"isinf", "is_inf"}};
   if (const auto found = elsewhere.find(ast.name); found != elsewhere.end())
     error("E0202", ast.place, "unknown function '" + ast.name + "'", "did you mean '" + found->second + "'?");
@@ -388,7 +393,8 @@ Type Vocabulary::type(const TypeAst& ast) const {
   Place place = ast.place;  // the name without the shape
   place.length = std::min(place.length, static_cast<std::uint32_t>(ast.name.size()));
   fail(Fault::User, "E0210", place, "unknown type '" + ast.name + "'",
-       other == elsewhere.end() ? did_you_mean(ast.name, candidates) : "did you mean '" + other->second + "'?");
+       other == elsewhere.end() ? did_you_mean(ast.name, candidates)
+                                : "did you mean '" + other->second + "'?");
 }
 
 bool is_function_word(std::string_view word) {

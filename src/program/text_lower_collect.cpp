@@ -56,8 +56,9 @@ void Lowering::collect(const Statement& s, Frame& frame) {
       visit(end, [&](Expr node) {
         if (as<IndexRef>(node) || (as<Read>(node) && !as<Read>(node)->rules.empty()))
           limit("E0268", dim.place,
-                "how many rows '" + target.name + "' has depends on an index or on data: collections of three "
-                "levels are supported only if the outer two form a rectangle",
+                "how many rows '" + target.name +
+                    "' has depends on an index or on data: collections of three "
+                    "levels are supported only if the outer two form a rectangle",
                 "join the inner two levels: [ [ e | y in x, z in y ] | x in xs ]");
       });
   declare(collection->generators, {collection->args[0]}, context, stage.dims, conditions);

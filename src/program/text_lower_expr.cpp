@@ -397,9 +397,10 @@ Value Lowering::binary(const Ast& ast, Context& context) {
     if (!local.stages.empty()) {
       Sink other{next_level_++, {}};
       const Value decided{pool_.boolean(prim == Prim::Or, ast.place)};
-      second = prim == Prim::And
-                   ? branch(first.expr, std::move(local), second, std::move(other), decided, ast.place, context)
-                   : branch(first.expr, std::move(other), decided, std::move(local), second, ast.place, context);
+      second =
+          prim == Prim::And
+              ? branch(first.expr, std::move(local), second, std::move(other), decided, ast.place, context)
+              : branch(first.expr, std::move(other), decided, std::move(local), second, ast.place, context);
     }
     // What the first operand says is said again, so that it is known wherever the whole holds.
     return apply(prim, {first, second}, ast.place);
@@ -482,7 +483,8 @@ Value Lowering::record(const Ast& ast, Context& context, const Type* wanted) {
     written.name = ast.name;
     type = vocabulary_.type(written);
     if (!type->is_record())
-      error("E0217", ast.place, "'" + ast.name + "' is no record", "a number is converted with parentheses: " + ast.name + "(...)");
+      error("E0217", ast.place, "'" + ast.name + "' is no record",
+            "a number is converted with parentheses: " + ast.name + "(...)");
   } else if (wanted && wanted->is_record()) {
     type = *wanted;
   } else {

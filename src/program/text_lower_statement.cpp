@@ -276,9 +276,11 @@ void Lowering::choose(const Statement& s, Frame& frame) {
                                             program_[view->array].shape.end(), is_born_inside);
       if (!view || !view->prefix.empty() || born)
         limit("E0258", s.place,
-              "a collection or group as the value '" + shared[i] + "' of a choice is not supported: its length is "
-              "known only inside",
-              "collect outside, with the choice in it: " + shared[i] + " = [ e | x in xs, if c then a else b ]");
+              "a collection or group as the value '" + shared[i] +
+                  "' of a choice is not supported: its length is "
+                  "known only inside",
+              "collect outside, with the choice in it: " + shared[i] +
+                  " = [ e | x in xs, if c then a else b ]");
       results[side].push_back(view->array);
     }
     blocks[side] = std::make_shared<const Block>(Block{{}, std::move(sink.stages), results[side]});

@@ -29,7 +29,8 @@ std::string example_of(const Type& type) {
   const bool is_tuple = type.record().name.empty();
   std::string text;
   for (const Field& field : type.record().fields)
-    text += (text.empty() ? "" : ", ") + (is_tuple ? "" : "\"" + field.name + "\": ") + example_of(field.type);
+    text +=
+        (text.empty() ? "" : ", ") + (is_tuple ? "" : "\"" + field.name + "\": ") + example_of(field.type);
   return is_tuple ? "[" + text + "]" : "{" + text + "}";
 }
 
@@ -41,8 +42,7 @@ std::string dimensions(const Array& input) {
 [[noreturn]] void misfit(const Array& input, const std::string& value, const std::string& why) {
   usage("E0708", fmt::format("'{}' is no value for '{}': {}", value, input.name, why),
         input.rank() == 0 && input.type.is_scalar() ? "give a number, such as 1.5, or a .npy file"
-        : input.rank() == 0
-            ? fmt::format("give a record, such as {}, or a .npy file", example_of(input.type))
+        : input.rank() == 0 ? fmt::format("give a record, such as {}, or a .npy file", example_of(input.type))
         : input.type.is_scalar()
             ? "give a file, an array such as [1, 2, 3], or made-up data such as random:640x480"
             : fmt::format("give a file, an array such as [{}], or made-up data such as random:640x480",
@@ -139,8 +139,7 @@ Data made_up(const Array& input, const std::string& value, std::string_view exte
     shape.push_back(extent);
     at = next == end ? end : next + 1;
   }
-  if (static_cast<int>(shape.size()) != input.rank())
-    misfit(input, value, "it needs " + dimensions(input));
+  if (static_cast<int>(shape.size()) != input.rank()) misfit(input, value, "it needs " + dimensions(input));
   return random_data(input.type, std::move(shape), seed);
 }
 
