@@ -88,10 +88,27 @@ TEST(Plan, TextThatIsNoPlanIsRefused) {
 }
 
 TEST(DefaultPlan, OrdersLoopsForContiguousAccess) {
-  EXPECT_EQ(default_loops(matmul), "core i / seq step 1024 j / seq k / simd j");
-  EXPECT_EQ(default_loops("def mv(a: f32[I, K], x: f32[K]) -> y { y[i] = sum(k) a[i, k] * x[k] }"),
-            "core i / simd k");
+  EXPECT_EQ(default_loops("def s(a: f32[I, J]) -> c { c[j] = sum(i) a[i, j] }"),
+            "core step 1024 j / seq i / simd j");
+  EXPECT_EQ(default_loops("def s(a: f32[I, K]) -> y { y[i] = sum(k) a[i, k] }"), "core i / simd k");
   EXPECT_EQ(default_loops("def t(a: f32[N, M]) -> b { b[j, i] = a[i, j] }"), "core j / simd i");
+}
+
+TEST(DefaultPlan, HoldsTilesInRegistersWherePointsShareWhatTheyRead) {
+  // What the lanes read is the same for all rows.
+  EXPECT_EQ(default_loops(matmul), "core parts j / seq step 32 j / seq step 4 i / seq k / simd j / unroll i");
+  EXPECT_EQ(default_loops("def f(a: f64[B, I, K], b: f64[B, K, J]) -> c "
+                          "{ c[b, i, j] = sum(k) a[b, i, k] * b[b, k, j] }"),
+            "core b / seq step 16 j / seq step 4 i / seq k / simd j / unroll i");
+  // A window slides over rows: steps of it share them.
+  EXPECT_EQ(default_loops("def conv(x: f32[H, W], f: f32[R, S]) -> y "
+                          "{ y[p < H - R + 1, q < W - S + 1] = sum(r, s) x[p + r, q + s] * f[r, s] }"),
+            "core step 4 p / seq step 32 q / seq step 4 r / seq s / simd q / unroll p / unroll r");
+  // Lanes along the sum: rows share the vector, columns share the row.
+  EXPECT_EQ(default_loops("def mv(a: f32[I, K], x: f32[K]) -> y { y[i] = sum(k) a[i, k] * x[k] }"),
+            "core step 4 i / simd k / unroll i");
+  EXPECT_EQ(default_loops("def f(a: f32[I, K], b: f32[J, K]) -> c { c[i, j] = sum(k) a[i, k] * b[j, k] }"),
+            "core step 4 j / seq step 4 i / simd k / unroll j / unroll i");
 }
 
 TEST(DefaultPlan, CutsIntoPartsWhereNothingIsIndependent) {
@@ -178,6 +195,49 @@ TEST(Legality, RefusesWithAReason) {
                       c.stores = {{0, 0, Keep::Alias, -1}};
                     }),
             "illegal-alias: 'c' is not a new version of an array");
+}
+
+TEST(Legality, TilesHaveAKnownNumberOfElements) {
+  const Cut points;
+  const auto in_steps = [](std::int64_t step) { return Cut{Cut::Kind::Step, step}; };
+  const auto with = [&](Cut rows, LoopTree inside, Tile tile) {
+    return [=](Cluster& c) {
+      c.loops = {loop(0, rows, By::Seq, inside)};
+      c.tiles = {tile};
+    };
+  };
+  const LoopTree product{
+      loop(2, points, By::Seq, {loop(1, points, By::Seq, {loop(0, points, By::Unroll, {Leaf{0}})})})};
+  EXPECT_EQ(
+      refusal(matmul, with(in_steps(4), product, {0, 0, 0})),
+      "illegal-tile: the loops over 'j' inside of the tile of 'c' have no number of points that is known");
+  EXPECT_EQ(refusal(matmul, with(in_steps(4), product, {0, 0, 7})),
+            "illegal-tile: a tile names a loop that does not exist");
+  EXPECT_EQ(refusal(matmul, with(in_steps(4), product, {0, 1, 0})),
+            "illegal-tile: a tile names an output that does not exist, or twice");
+  const LoopTree columns{
+      loop(1, in_steps(512), By::Seq,
+           {loop(2, points, By::Seq, {loop(1, points, By::Seq, {loop(0, points, By::Unroll, {Leaf{0}})})})})};
+  EXPECT_EQ(refusal(matmul, with(in_steps(4), columns, {0, 0, 1})),
+            "illegal-tile: the tile of 'c' has more than 1024 elements");
+  const LoopTree no_fold{loop(2, points, By::Seq, {loop(1, points, By::Seq, {Leaf{0}})})};
+  EXPECT_EQ(refusal(matmul, with(points, no_fold, {0, 0, 1})),
+            "illegal-tile: nothing is folded into 'c' inside of that loop");
+  // Lanes of a fold are copies of variables.
+  EXPECT_EQ(refusal("def mv(a: f32[I, K], x: f32[K]) -> y { y[i] = sum(k) a[i, k] * x[k] }",
+                    [&](Cluster& c) {
+                      c.loops = {loop(0, in_steps(4), By::Seq,
+                                      {loop(0, points, By::Seq, {loop(1, points, By::Simd, {Leaf{0}})})})};
+                      c.tiles = {{0, 0, 0}};
+                    }),
+            "illegal-simd: lanes would meet in one element of 'y'");
+  EXPECT_EQ(refusal("def f(x: f32[N]) -> y { y[i] = 2 * x[i] }",
+                    [&](Cluster& c) {
+                      c.loops = {loop(0, in_steps(4), By::Seq, {loop(0, points, By::Seq, {Leaf{0}})})};
+                      c.stores.clear();
+                      c.tiles = {{0, 0, 0}};
+                    }),
+            "illegal-tile: nothing is folded into 'y' inside of that loop");
 }
 
 TEST(Schedule, CountsPassesLoopsAndBuffers) {

@@ -79,6 +79,7 @@ std::string CCode::kernel(const CSource&, const std::string& signature,
 }
 
 void CCode::code(const Code& list) {
+  lanes_.find(list);
   for (std::size_t s = 0; s < list.size();) {
     if (std::holds_alternative<Put>(list[s].kind)) {
       s = puts(list, s);
@@ -179,6 +180,11 @@ void CCode::of(const For& s) {
 }
 
 void CCode::serial_loop(const For& s) {
+  if (lanes_.covers(s)) {
+    CExpressions print = expressions();
+    lines(lanes_.statements(s, print));
+    return note_checks(print);
+  }
   const std::string head = loop_head(s);
   Writer inner;
   inner.depth = w_->depth + 1;
@@ -356,6 +362,11 @@ void CCode::of(const Let& s) { line("const int64_t " + c_.names.of(s.name) + " =
 
 void CCode::of(const Local& s) {
   const Array& array = program_[s.array];
+  if (const CVectors* vectors = lanes_.vectors(s.array)) {
+    std::string list;
+    for (const std::string& name : vectors->names) list += (list.empty() ? "" : ", ") + name;
+    return line(lanes_.type(s.array) + " " + list + ";");
+  }
   const std::string head = c_.names.type(array.type) + " " + c_.names.of(s.array);
   if (array.rank() > 0) {
     CExpressions print = expressions();

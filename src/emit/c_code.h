@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emit/c_expr.h"
+#include "emit/c_lanes.h"
 #include "emit/print_c.h"
 #include "emit/uses.h"
 
@@ -10,7 +11,8 @@ namespace twill {
 
 class CCode {
  public:
-  explicit CCode(CContext& context) : c_(context), nest_(context.nest), program_(*context.nest.program) {}
+  explicit CCode(CContext& context)
+      : c_(context), nest_(context.nest), program_(*context.nest.program), lanes_(context) {}
 
   /// The definition of the kernel's function. `born`: parameters for results that the kernel allocates.
   std::string kernel(const CSource& source, const std::string& signature,
@@ -76,6 +78,7 @@ class CCode {
   const Program& program_;
   std::map<ArrayId, std::pair<std::string, std::string>> born_;
   std::string parts_;
+  CLanes lanes_;
   Writer* w_ = nullptr;
   std::string stage_;
   std::set<const Node*> positive_;

@@ -2,7 +2,6 @@
 #include "emit/c_prelude.h"
 
 #include "base/error.h"
-#include "program/type.h"
 
 #include <functional>
 #include <map>
@@ -421,8 +420,20 @@ const std::string& CPrelude::need(const std::string& name) {
   return *position;
 }
 
+std::string CPrelude::need_vector(Scalar scalar, int lanes) {
+  vectors_.emplace(scalar, lanes);
+  return "twill_" + std::string(info(scalar).name) + "x" + std::to_string(lanes);
+}
+
 std::string CPrelude::text() const {
   std::string text;
+  for (const auto& [scalar, lanes] : vectors_) {
+    text += "typedef " + std::string(info(scalar).c_name) + " twill_" + std::string(info(scalar).name) + "x" +
+            std::to_string(lanes) + " __attribute__((vector_size(" +
+            std::to_string(lanes * static_cast<int>(info(scalar).bytes)) + "), aligned(" +
+            std::to_string(info(scalar).bytes) + "), may_alias));\n";
+  }
+  if (!vectors_.empty()) text += "\n";
   for (const Helper& helper : helpers()) {
     for (const std::string& name : needed_) {
       const auto [family, scalar] = split(name);

@@ -1,6 +1,8 @@
 // The helper functions that emitted C may call. A source gets only those it uses.
 #pragma once
 
+#include "program/type.h"
+
 #include <set>
 #include <string>
 
@@ -12,11 +14,15 @@ class CPrelude {
   /// Remembers that the helper is used, and gives its name back.
   const std::string& need(const std::string& name);
 
+  /// The name of a vector type of so many lanes: "twill_f32x16". Its variables may lie at any element.
+  std::string need_vector(Scalar scalar, int lanes);
+
   /// Definitions of all that is needed, each after what it uses itself.
   std::string text() const;
 
  private:
   std::set<std::string> needed_;
+  std::set<std::pair<Scalar, int>> vectors_;
 };
 
 /// The interface to the host: allocation, effects. Part of every source and header.

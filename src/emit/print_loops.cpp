@@ -42,7 +42,9 @@ class LoopPrinter {
 
   void of(const Remark& s) { line("# " + s.stage + (s.place.empty() ? "" : "  (" + s.place + ")")); }
   void of(const Let& s) { line("let " + name(s.name) + " = " + show(s.value)); }
-  void of(const Local& s) { line("var " + name(s.array) + (s.init ? " = " + show(s.init) : "")); }
+  void of(const Local& s) {
+    line("var " + place(s.array, program_[s.array].shape) + (s.init ? " = " + show(s.init) : ""));
+  }
   void of(const Allocate& s) {
     line(std::string(s.keep ? "result " : "buffer ") + place(s.array, program_[s.array].shape));
   }

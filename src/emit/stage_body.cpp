@@ -204,6 +204,10 @@ Code StageNest::consume(Role& role, Expr value) {
 
 Code StageNest::fold_into(const FoldGroup& group, const Role& role, Expr value) {
   Code code;
+  if (role.tile_loop >= 0) {
+    code.push_back(t_.accumulate(role.held.at(copy_in(role)), lane_in(role), value, group.op));
+    return code;
+  }
   if (group.in_memory) {
     code.push_back(t_.accumulate(role.target, place(role), value, group.op));
     return code;
@@ -321,6 +325,7 @@ Code StageNest::open(Role& role, int level) {
       if (!role.output->accumulates || role.partial) append(code, init_region(role, group));
       continue;
     }
+    if (role.tile_loop >= 0) continue;
     const bool continues = outermost && role.output->accumulates && !role.partial;
     const Expr start = continues ? t_.pool().cast(group.op.type, t_.read(*role.output->into, place(role)))
                                  : group.op.identity;
@@ -328,12 +333,14 @@ Code StageNest::open(Role& role, int level) {
     if (group.seen) code.push_back({Local{group.seen, t_.pool().boolean(continues)}});
     if (outermost && role.touched) code.push_back({Local{role.touched, t_.pool().boolean(false)}});
   }
+  if (role.tile_loop >= 0 && level == role.tile_loop + 1) append(code, open_tile(role));
   return code;
 }
 
 Code StageNest::close(Role& role, int level) {
   Code code;
   if (!active(role)) return code;
+  if (role.tile_loop >= 0) return level == role.tile_loop + 1 ? close_tile(role) : code;
   for (std::size_t g = role.folds.size(); g-- > 0;) {
     const FoldGroup& group = role.folds[g];
     if (group.first_level != level || group.in_memory) continue;
@@ -376,6 +383,8 @@ Code StageNest::init_region(const Role& role, const FoldGroup& group) {
   for (int l = group.first_level; l < static_cast<int>(levels_.size()); ++l) {
     const int dim = levels_[l].dim;
     if (is<Fold>(role.output->combine[dim])) continue;
+    const auto piece = pieces_.find(dim);
+    if (piece != pieces_.end() && piece->second.kind == Piece::Kind::Single) continue;  // its loop is open
     if (std::find(inside.begin(), inside.end(), dim) == inside.end()) inside.push_back(dim);
   }
   Code code;

@@ -164,10 +164,11 @@ std::vector<StageNest::Range> StageNest::box_of(const Role& role) {
 bool StageNest::can_loop_over_whole() const {
   if (roles_.size() != 1 || point_level_ < 0) return false;
   const Role& role = roles_.front();
-  if (!role.output->into || role.schedule.keep == Keep::Alias || !writes_box(role)) return false;
+  if (!role.output->into || role.schedule.keep == Keep::Alias || role.tile_loop >= 0 || !writes_box(role))
+    return false;
   if (as<IndexRef>(role.output->at.back())->dim != stage_.dims[levels_[point_level_].dim].id) return false;
   return std::all_of(levels_.begin(), levels_.end(), [&](const Level& level) {
-    return level.by == By::Unroll || is<Cat>(role.output->combine[level.dim]);
+    return (level.by == By::Unroll) != is<Cat>(role.output->combine[level.dim]);
   });
 }
 

@@ -99,6 +99,11 @@ void StageNest::find_folds(Role& role) {
     if (g >= 0 && role.folds[g].first_level < 0) role.folds[g].first_level = l;
     if (g < 0 && !role.folds.empty() && role.folds[0].first_level >= 0) role.folds[0].in_memory = true;
   }
+  if (!role.schedule.tile || role.folds.empty()) return;
+  FoldGroup& fold = role.folds.front();
+  const bool all_inside = fold.first_level > *role.schedule.tile;
+  if (all_inside || fold.in_memory) role.tile_loop = *role.schedule.tile;
+  if (all_inside) fold.in_memory = false;
 }
 
 bool StageNest::active(const Role& role) const {
@@ -140,6 +145,7 @@ Code StageNest::loops_of(bool first_pass) {
 }
 
 Code StageNest::from(int level) {
+  if (splits_before(level)) return split(level);
   Code code;
   const bool parts = level < static_cast<int>(levels_.size()) && levels_[level].cut.kind == Cut::Kind::Parts;
   if (!parts) {
@@ -160,6 +166,8 @@ Code StageNest::loop(int level) {
   const Level& here = levels_[level];
   if (here.cut.kind == Cut::Kind::Parts) return parts_loop(level);
   if (here.by == By::Unroll) return unrolled(level);
+  if (in_lanes(level)) return lanes(level);
+  if (cuts_pieces(level) && has_copies(level) && !whole_) return one_by_one(level);
   const Range range = ranges_[here.dim];
   if (here.cut.count == 1) {
     if (level != point_level_) return point_loop(level, range.lo, range.hi);
@@ -177,7 +185,12 @@ Code StageNest::loop(int level) {
   const DimId end = t_.new_index(dim.name + "_end");
   loop.body.push_back({Let{end, t_.min(t_.add(t_.index(loop.index), t_.number(here.cut.count)), range.hi)}});
   ranges_[here.dim] = {t_.index(loop.index), t_.index(end)};
+  if (cuts_pieces(level)) {
+    cut_.push_back(here.dim);
+    around_piece_[here.dim] = range;
+  }
   append(loop.body, from(level + 1));
+  pieces_.erase(here.dim);
   ranges_[here.dim] = range;
   Code code;
   code.push_back({std::move(loop)});
@@ -213,20 +226,25 @@ Code StageNest::parts_loop(int level) {
 
 Code StageNest::unrolled(int level) {
   const int dim = levels_[level].dim;
-  const std::int64_t lo = as<Literal>(ranges_[dim].lo)->value.i;
-  const std::int64_t hi = as<Literal>(ranges_[dim].hi)->value.i;
   Code code;
-  for (std::int64_t i = lo; i < hi; ++i) {
-    fixed_[stage_.dims[dim].id] = t_.number(i);
+  copy_[dim] = 0;
+  for (Expr value : copies_of(dim)) {
+    fixed_[stage_.dims[dim].id] = value;
     append(code, from(level + 1));
+    ++copy_[dim];
   }
   fixed_.erase(stage_.dims[dim].id);
+  copy_.erase(dim);
   return code;
 }
 
 Code StageNest::point_loop(int level, Expr lo, Expr hi) {
+  return point_loop(level, stage_.dims[levels_[level].dim].id, lo, hi);
+}
+
+Code StageNest::point_loop(int level, DimId index, Expr lo, Expr hi) {
   const Level& here = levels_[level];
-  For loop{.index = stage_.dims[here.dim].id, .lo = lo, .hi = hi, .by = here.by};
+  For loop{.index = index, .lo = lo, .hi = hi, .by = here.by};
   if (here.by == By::Core && grain_ > 0)
     loop.enough = t_.compare(Prim::Ge, total_points(), t_.number(grain_));
   // The first pass only counts and adds up: lanes may do that even where the second pass runs in order.
@@ -236,6 +254,13 @@ Code StageNest::point_loop(int level, Expr lo, Expr hi) {
     if (scan && scan->from == Direction::Right) loop.down = true;
     if (loop.by != By::Simd || !active(role)) continue;
     if (scan && first_pass_) loop.reductions.push_back({role.running, scan->op});
+    if (role.tile_loop >= 0) {
+      if (is<Fold>(role.output->combine[here.dim])) {
+        for (const auto& [copy, variable] : role.held)
+          loop.reductions.push_back({variable, role.folds.front().op});
+      }
+      continue;
+    }
     for (const FoldGroup& group : role.folds) {
       if (group.first_level <= level && !group.in_memory)
         loop.reductions.push_back({group.accumulator, group.op});
@@ -263,24 +288,22 @@ bool StageNest::adds_up(int level) const {
   });
 }
 
-/// For every point of the unrolled dimensions, which run over literals.
+/// For every point of the unrolled dimensions.
 void StageNest::at_all_unrolled(int level, const std::function<void()>& action) {
   if (level == static_cast<int>(levels_.size())) return action();
   const int dim = levels_[level].dim;
-  const std::int64_t first = as<Literal>(ranges_[dim].lo)->value.i,
-                     last = as<Literal>(ranges_[dim].hi)->value.i;
-  for (std::int64_t i = first; i < last; ++i) {
-    fixed_[stage_.dims[dim].id] = t_.number(i);
+  for (Expr value : copies_of(dim)) {
+    fixed_[stage_.dims[dim].id] = value;
     at_all_unrolled(level + 1, action);
   }
   fixed_.erase(stage_.dims[dim].id);
 }
 
 /// Boundary rules on subscripts that do not move in the innermost loop are applied once, before it.
-Code StageNest::settle_rules(int level) {
+Code StageNest::settle_rules(int level, DimId index) {
   Code code;
   if (level != point_level_ || !std::holds_alternative<Formula>(stage_.body)) return code;
-  const DimId index = stage_.dims[levels_[level].dim].id;
+  const DimId own = stage_.dims[levels_[level].dim].id;
   // Here the loops around have an iteration; the innermost one itself may have none.
   const auto is_positive = [&](Expr extent) {
     const Literal* literal = as<Literal>(extent);
@@ -288,7 +311,7 @@ Code StageNest::settle_rules(int level) {
            std::any_of(levels_.begin(), levels_.begin() + level, [&](const Level& around) {
              const Dim& dim = stage_.dims[around.dim];
              const Literal* lo = as<Literal>(dim.lo);
-             return dim.id != index && dim.hi == extent && lo && lo->value.i >= 0;
+             return dim.id != own && dim.hi == extent && lo && lo->value.i >= 0;
            });
   };
   const auto settle = [&](Expr subscript, Boundary rule, Expr extent) {
@@ -378,7 +401,7 @@ Code StageNest::segmented(int level, Expr lo, Expr hi) {
 
 /// The innermost loop, after the boundary rules that it does not change.
 Code StageNest::row(int level, Expr lo, Expr hi) {
-  Code code = settle_rules(level);
+  Code code = settle_rules(level, stage_.dims[levels_[level].dim].id);
   const bool stream = !first_pass_ && std::any_of(roles_.begin(), roles_.end(), [](const Role& role) {
     return role.schedule.stream_above >= 0;
   });

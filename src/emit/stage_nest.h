@@ -53,8 +53,12 @@ class StageNest {
     int position = 0;  // among the stage's outputs
     Shape shape = Shape::Dense;
     std::vector<FoldGroup> folds;  // outer ones first
-    ArrayId touched;               // a fold into an array: does the element have a point, and is it replaced?
-    bool read_back = false;        // later points read what earlier ones wrote
+    /// The loop whose iterations hold the accumulators in local variables, or -1; the variables by the
+    /// numbers of the copies of unrolled dimensions that they belong to.
+    int tile_loop = -1;
+    std::map<std::vector<std::int64_t>, ArrayId> held;
+    ArrayId touched;         // a fold into an array: does the element have a point, and is it replaced?
+    bool read_back = false;  // later points read what earlier ones wrote
     // scan
     int scan_dim = -1;
     int scan_level = -1;
@@ -74,6 +78,19 @@ class StageNest {
     ArrayId table, table_keys, table_count, number, values, values_count, numbers, numbers_count;
   };
 
+  /// What is known about the points of a dimension inside of its innermost loop in steps.
+  struct Piece {
+    enum class Kind {
+      Whole,   // `count` points from `base` on
+      Narrow,  // fewer than `count` of them: `points`
+      Single   // one: the dimension's own index
+    };
+    Kind kind = Kind::Whole;
+    Expr base, points;
+    std::int64_t count = 0;
+    DimId lane{};  // the loop over the points, from 0 on, while it is open
+  };
+
   // stage_nest.cpp: the skeleton
   void find_roles();
   void find_folds(Role& role);
@@ -83,14 +100,35 @@ class StageNest {
   Code parts_loop(int level);
   Code unrolled(int level);
   Code point_loop(int level, Expr lo, Expr hi);
+  Code point_loop(int level, DimId index, Expr lo, Expr hi);
   Code segmented(int level, Expr lo, Expr hi);
   Code row(int level, Expr lo, Expr hi);
   Code around_box(int level, Expr lo, Expr hi);
   Code streamed(int level, Expr lo, Expr hi);
-  Code settle_rules(int level);
+  Code settle_rules(int level, DimId index);
   bool adds_up(int level) const;
   void at_all_unrolled(int level, const std::function<void()>& action);
   bool active(const Role& role) const;
+
+  // stage_tile.cpp: dimensions in pieces, and accumulators in local variables
+  int last_level(int dim) const;
+  int piece_level(int dim) const;
+  bool can_repeat(int dim) const;
+  bool cuts_pieces(int level) const;
+  bool has_copies(int level) const;
+  bool splits_before(int level) const;
+  Code split(int level);
+  Code split_copies(std::vector<int> copies, std::vector<int> lanes, int level);
+  Code split_lanes(std::vector<int> lanes, int level);
+  Code one_by_one(int level);
+  Code lanes(int level);
+  std::vector<Expr> copies_of(int dim);
+  bool in_lanes(int level) const;
+  Code over_tile(const Role& role, const std::function<Code()>& body);
+  Code open_tile(Role& role);
+  Code close_tile(Role& role);
+  std::vector<std::int64_t> copy_in(const Role& role) const;
+  std::vector<Expr> lane_in(const Role& role);
 
   // stage_body.cpp: what happens at a point
   Code block_code(int branch);
@@ -142,7 +180,12 @@ class StageNest {
   /// The stage writes a box of a new version, and its loops run over the whole array: outside of the box
   /// they bring over the old version.
   bool over_whole_ = false;
-  std::map<DimId, Expr> fixed_;  // unrolled indices
+  std::map<DimId, Expr> fixed_;        // indices that stand for something else: unrolled, or in a piece
+  std::map<int, Piece> pieces_;        // by dimension
+  std::vector<int> cut_;               // dimensions whose innermost loop in steps was entered last
+  std::map<int, Range> around_piece_;  // what that loop runs over
+  bool whole_ = true;                  // all pieces that are split so far are whole
+  std::map<int, std::int64_t> copy_;   // the copy of unrolled dimensions that is being written
   /// Subscripts with a boundary rule that do not move in the innermost loop: subscript, rule and extent, and
   /// the integer that stands for the element they mean.
   struct Settled {

@@ -18,10 +18,18 @@ class Proposer {
   Cluster propose() {
     Cluster cluster;
     cluster.instances = {{stage_.name, 0}};
-    std::vector<ChainLevel> levels = points();
-    tile(levels);
+    std::vector<ChainLevel> levels;
+    const int folded = pick_folded();
+    if (folded >= 0 && rng_.chance(50)) {
+      levels = register_tile(folded, cluster);
+    } else {
+      levels = points();
+      tile(levels);
+    }
     lanes(levels);
+    const std::size_t before = levels.size();
     workers(levels, cluster);
+    for (Tile& t : cluster.tiles) t.loop += static_cast<int>(levels.size() - before);
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) store(static_cast<int>(o), cluster);
     cluster.grain = rng_.pick({0, 0, 0, 5, 1000});
     cluster.loops = tree(levels);
@@ -48,12 +56,57 @@ class Proposer {
     }
   }
 
+  /// An output with a folded dimension, or -1.
+  int pick_folded() {
+    std::vector<int> found;
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
+      const auto& combine = stage_.outputs[o].combine;
+      if (std::ranges::any_of(combine, [](const Combine& c) { return is<Fold>(c); }))
+        found.push_back(static_cast<int>(o));
+    }
+    return found.empty() ? -1 : found[static_cast<std::size_t>(rng_.below(static_cast<int>(found.size())))];
+  }
+
+  /// Some dimensions of an output in pieces, its folds inside of them, and the points of the pieces inside of
+  /// those, with accumulators in local variables.
+  std::vector<ChainLevel> register_tile(int output, Cluster& cluster) {
+    const auto& combine = stage_.outputs[static_cast<std::size_t>(output)].combine;
+    std::vector<ChainLevel> outside, cuts, inside, last;
+    for (int d = 0; d < static_cast<int>(combine.size()); ++d) {
+      const auto step = [&] { return Cut{Cut::Kind::Step, rng_.pick({2, 3, 4, 6, 16})}; };
+      const bool is_fold = is<Fold>(combine[static_cast<std::size_t>(d)]);
+      if (!is_fold && rng_.chance(25)) {
+        outside.push_back({d, {}, By::Seq});
+      } else if (!is_fold) {
+        if (!as<Literal>(stage_.dims[static_cast<std::size_t>(d)].hi) || rng_.chance(70))
+          cuts.push_back({d, step(), By::Seq});
+        (rng_.chance(60) ? last : inside).push_back({d, {}, By::Seq});
+      } else {
+        const bool chunk = rng_.chance(25);
+        if (chunk) (rng_.chance(70) ? inside : cuts).push_back({d, step(), By::Seq});
+        (chunk ? last : inside).push_back({d, {}, By::Seq});
+      }
+    }
+    if (rng_.chance(50)) rng_.shuffle(cuts);
+    if (rng_.chance(30)) rng_.shuffle(inside);
+    if (rng_.chance(50)) rng_.shuffle(last);
+    std::vector<ChainLevel> levels = outside;
+    levels.insert(levels.end(), cuts.begin(), cuts.end());
+    if (levels.empty()) return points();
+    cluster.tiles.push_back({0, output, static_cast<int>(levels.size()) - 1});
+    levels.insert(levels.end(), inside.begin(), inside.end());
+    levels.insert(levels.end(), last.begin(), last.end());
+    return levels;
+  }
+
   void lanes(std::vector<ChainLevel>& levels) {
     if (levels.empty()) return;
-    if (rng_.chance(25)) {
+    if (rng_.chance(has_pieces(levels) ? 70 : 25)) {
       for (std::size_t l = levels.size(); l-- > 0 && rng_.chance(80);) {
         const Dim& dim = stage_.dims[static_cast<std::size_t>(levels[l].dim)];
-        if (!as<Literal>(dim.hi) || levels[l].cut != Cut{}) break;
+        const bool cut = std::any_of(levels.begin(), levels.begin() + static_cast<std::ptrdiff_t>(l),
+                                     [&](const ChainLevel& around) { return around.dim == levels[l].dim; });
+        if ((!as<Literal>(dim.hi) && !cut) || levels[l].cut != Cut{}) break;
         levels[l].by = By::Unroll;
       }
     }
@@ -62,6 +115,10 @@ class Proposer {
                                    [](const ChainLevel& level) { return level.by == By::Seq; });
       if (at != levels.rend() && at->cut == Cut{}) at->by = By::Simd;
     }
+  }
+
+  static bool has_pieces(const std::vector<ChainLevel>& levels) {
+    return std::ranges::any_of(levels, [](const ChainLevel& level) { return level.cut != Cut{}; });
   }
 
   void workers(std::vector<ChainLevel>& levels, Cluster& cluster) {
@@ -168,6 +225,7 @@ std::map<std::string, int> features_of(const Plan& plan) {
         if (store.keep == Keep::Alias) ++features["alias"];
         if (store.stream_above >= 0) ++features["stream"];
       }
+      if (!cluster.tiles.empty()) ++features["tile in registers"];
       for (const Merge& merge : cluster.merges) ++features["merge " + std::string(name_of(merge.how))];
     }
   }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "plan/legality.h"
 #include "plan/lifetimes.h"
+#include "plan/register_tile.h"
 #include "plan/reuse.h"
 #include "program/index_use.h"
 
@@ -16,23 +17,20 @@ namespace {
 
 /// What a proposal tries to use. The first legal one wins, the most valuable wishes being given up last.
 struct Wishes {
-  bool cores, lanes, reorder, unroll, in_place, stream, blocks;
+  bool cores, lanes, reorder, unroll, in_place, stream, blocks, tiles;
 
-  static constexpr int count = 7;
+  static constexpr int count = 8;
   /// Wish 0 is the first to be given up.
   static Wishes of(int mask) {
     const auto has = [mask](int wish) { return (mask >> wish & 1) != 0; };
-    return {has(6), has(5), has(4), has(3), has(2), has(1), has(0)};
+    return {has(7), has(6), has(5), has(4), has(3), has(2), has(1), has(0)};
   }
 };
 
-constexpr const char* wish_names[Wishes::count] = {"blocks for the caches",
-                                                   "streaming stores",
-                                                   "an update in place",
-                                                   "unrolling",
-                                                   "a loop order for contiguous access",
-                                                   "SIMD lanes",
-                                                   "several cores"};
+constexpr const char* wish_names[Wishes::count] = {"tile in registers", "blocks for the caches",
+                                                   "streaming stores",  "an update in place",
+                                                   "unrolling",         "a loop order for contiguous access",
+                                                   "SIMD lanes",        "several cores"};
 
 /// Elements of an accumulating row that stay in the first-level cache.
 constexpr std::int64_t accumulator_tile = 1024;
@@ -58,6 +56,7 @@ class Proposer {
       : program_(program), machine_(machine), stage_(stage) {
     vector_dim_ = find_vector_dim();
     find_small_folds();
+    tile_ = find_register_tile(program, machine, stage, is_small(vector_dim_) ? -1 : vector_dim_, small_);
   }
 
   /// One worker, one point after the other.
@@ -74,14 +73,19 @@ class Proposer {
     Cluster cluster;
     cluster.instances.push_back({stage_.name, 0});
     cluster.grain = grain();
-    std::vector<ChainLevel> levels = order(wishes);
-    const std::optional<int> blocked = wishes.blocks ? cut_blocks(levels) : std::nullopt;
+    const bool tiles = wishes.tiles && wishes.reorder && wishes.unroll && tile_;
+    std::vector<ChainLevel> levels = tiles ? around_tile() : order(wishes);
+    const std::optional<int> blocked = wishes.blocks && !tiles ? cut_blocks(levels) : std::nullopt;
     if (wishes.lanes && vector_dim_ >= 0) {
       for (ChainLevel& level : levels) {
         if (level.dim == vector_dim_ && level.cut == Cut{}) level.by = By::Simd;
       }
     }
-    if (wishes.cores) give_to_cores(levels, blocked, cluster);
+    if (wishes.cores && tiles && tile_->panel && levels.front().dim == tile_->lanes->dim)
+      levels.insert(levels.begin(), {tile_->lanes->dim, {Cut::Kind::Parts, 0}, By::Core});
+    else if (wishes.cores)
+      give_to_cores(levels, blocked, cluster);
+    if (tiles) cluster.tiles.push_back({0, 0, last_cut_of_tile(levels)});
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
       Store store{0, static_cast<int>(o), Keep::Full, -1};
       if (wishes.in_place && stage_.outputs[o].into) store.keep = Keep::Alias;
@@ -193,6 +197,42 @@ class Proposer {
     return levels;
   }
 
+  /// The loops of a register tile: all others of the output, those over tiles, folds, and the tile itself.
+  std::vector<ChainLevel> around_tile() const {
+    std::vector<ChainLevel> levels;
+    const auto is_row = [&](int d) {
+      return std::any_of(tile_->rows.begin(), tile_->rows.end(),
+                         [&](const RegisterTile::Side& row) { return row.dim == d; });
+    };
+    const int n = static_cast<int>(stage_.dims.size());
+    for (int d = 0; d < n; ++d) {
+      if (!folds(d) && d != vector_dim_ && !is_row(d)) levels.push_back({d, {}, By::Seq});
+    }
+    std::vector<RegisterTile::Side> cuts = tile_->rows;
+    if (tile_->lanes) cuts.insert(tile_->panel ? cuts.begin() : cuts.end(), *tile_->lanes);
+    for (const auto& [d, points] : cuts) levels.push_back({d, {Cut::Kind::Step, points}, By::Seq});
+    if (tile_->chunk) levels.push_back({tile_->chunk->dim, {Cut::Kind::Step, tile_->chunk->points}, By::Seq});
+    for (int d = 0; d < n; ++d) {
+      const bool in_chunks = tile_->chunk && tile_->chunk->dim == d;
+      if (folds(d) && d != vector_dim_ && !is_small(d) && !in_chunks) levels.push_back({d, {}, By::Seq});
+    }
+    levels.push_back({vector_dim_, {}, By::Seq});
+    for (int d : small_) levels.push_back({d, {}, By::Unroll});
+    for (const auto& [d, points] : tile_->rows) levels.push_back({d, {}, By::Unroll});
+    if (tile_->chunk) levels.push_back({tile_->chunk->dim, {}, By::Unroll});
+    return levels;
+  }
+
+  /// The innermost loop over tiles.
+  int last_cut_of_tile(const std::vector<ChainLevel>& levels) const {
+    int last = 0;
+    for (std::size_t l = 0; l < levels.size(); ++l) {
+      if (levels[l].cut.kind == Cut::Kind::Step && levels[l].cut.count > 1 && !folds(levels[l].dim))
+        last = static_cast<int>(l);
+    }
+    return last;
+  }
+
   bool folds(int d) const {
     return std::any_of(stage_.outputs.begin(), stage_.outputs.end(),
                        [&](const Output& o) { return is<Fold>(o.combine[d]); });
@@ -301,6 +341,7 @@ class Proposer {
   const Stage& stage_;
   int vector_dim_ = -1;
   std::vector<int> small_;
+  std::optional<RegisterTile> tile_;
 };
 
 class Planner {

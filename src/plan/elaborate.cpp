@@ -161,6 +161,7 @@ class Elaboration {
       scheduled.outputs[store.output].stream_above = store.stream_above;
     }
     for (const Merge& merge : cluster.merges) scheduled.outputs[merge.output].merge = merge.how;
+    for (const Tile& tile : cluster.tiles) scheduled.outputs[tile.output].tile = tile.loop;
 
     const auto levels = *chain_of(cluster);
     const bool parallel =
@@ -168,7 +169,8 @@ class Elaboration {
         std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
     const std::vector<const Block*> blocks = blocks_of(stage);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-      scheduled.blocks.push_back(block(stage.name, static_cast<int>(b), stages_of(stage, *blocks[b]), parallel));
+      scheduled.blocks.push_back(
+          block(stage.name, static_cast<int>(b), stages_of(stage, *blocks[b]), parallel));
     }
 
     if (!levels.empty()) ++schedule_.passes;

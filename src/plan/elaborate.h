@@ -17,6 +17,7 @@ struct OutputSchedule {
   Keep keep = Keep::Full;
   std::int64_t stream_above = -1;
   std::optional<How> merge;  // set if one of its dimensions other than Cat is cut into parts
+  std::optional<int> tile;   // the loop whose iterations hold its accumulators in local variables
 };
 
 /// One stage of a pass.

@@ -75,6 +75,7 @@ class Judge {
     bounds();
     if (has_carries()) return carried();
     workers();
+    tiles();
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) output(stage_.outputs[o], static_cast<int>(o));
     if (has_effects(stage_)) in_order("an effect happens in it");
     lanes();
@@ -145,8 +146,8 @@ class Judge {
                "'" + dim_name(level.dim) + "' hands a state from step to step and runs in order");
       }
     }
-    if (!cluster_.merges.empty() || !cluster_.stores.empty())
-      refuse("carried-state", "the state of a loop has no store or merge of its own");
+    if (!cluster_.merges.empty() || !cluster_.stores.empty() || !cluster_.tiles.empty())
+      refuse("carried-state", "the state of a loop has no store, merge or tile of its own");
   }
 
   void workers() const {
@@ -172,6 +173,83 @@ class Judge {
                                      "' and is only parallel when cut into parts");
         }
       }
+    }
+  }
+
+  /// How many points the loop at a level has whenever it runs to its end: those that are known in advance, or
+  /// the step of the loop around it over the same dimension.
+  std::optional<std::int64_t> known_points(int l) const {
+    const std::vector<int> found = levels_of(levels_[l].dim);
+    if (found.back() != l) return std::nullopt;
+    if (found.size() > 1) {
+      const Cut& around = levels_[found[found.size() - 2]].cut;
+      return around.kind == Cut::Kind::Step ? std::optional(around.count) : std::nullopt;
+    }
+    const Dim& dim = stage_.dims[levels_[l].dim];
+    const Literal *lo = as<Literal>(dim.lo), *hi = as<Literal>(dim.hi);
+    if (!lo || !hi) return std::nullopt;
+    return std::max<std::int64_t>(0, hi->value.i - lo->value.i);
+  }
+
+  const Tile* tile_of(const Output& output) const {
+    for (const Tile& tile : cluster_.tiles) {
+      if (&stage_.outputs[static_cast<std::size_t>(tile.output)] == &output) return &tile;
+    }
+    return nullptr;
+  }
+
+  void tiles() const {
+    std::set<int> seen;
+    for (const Tile& tile : cluster_.tiles) {
+      if (tile.instance != 0 || tile.output < 0 || tile.output >= static_cast<int>(stage_.outputs.size()) ||
+          !seen.insert(tile.output).second)
+        refuse("illegal-tile", "a tile names an output that does not exist, or twice");
+      if (tile.loop < 0 || tile.loop >= static_cast<int>(levels_.size()))
+        refuse("illegal-tile", "a tile names a loop that does not exist");
+      tiled(stage_.outputs[static_cast<std::size_t>(tile.output)], tile.loop);
+    }
+  }
+
+  /// The accumulators of an output are held in local variables while loop number `loop` makes a step.
+  void tiled(const Output& output, int loop) const {
+    const std::string name = "'" + array_name(output) + "'";
+    for (const Combine& combine : output.combine) {
+      if (!is<Cat>(combine) && !is<Fold>(combine)) refuse("illegal-tile", name + " is not only folded");
+    }
+    if (!std::holds_alternative<Formula>(stage_.body)) refuse("illegal-tile", "the body is a block");
+    if (output.into && !output.accumulates)
+      refuse("illegal-tile", name + " keeps its old value where there is nothing to fold");
+    const Fold* fold = nullptr;
+    bool inside = false;
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      const Fold* here = std::get_if<Fold>(&output.combine[levels_[l].dim]);
+      if (!here) continue;
+      inside = inside || static_cast<int>(l) > loop;
+      if (fold && !(fold->op == here->op)) refuse("illegal-tile", name + " folds with different operators");
+      fold = here;
+    }
+    if (!inside) refuse("illegal-tile", "nothing is folded into " + name + " inside of that loop");
+    if (!fold->op.identity)
+      refuse("no-identity", name + " cannot be held in a tile: its operator has no identity");
+    std::int64_t held = 1;
+    for (int l = loop + 1; l < static_cast<int>(levels_.size()); ++l) {
+      const int d = levels_[l].dim;
+      if (levels_[l].by == By::Core) refuse("illegal-tile", "workers would share the tile of " + name);
+      if (!is<Cat>(output.combine[d])) continue;
+      for (const Output& other : stage_.outputs) {
+        if (!is<Cat>(other.combine[d]) && !is<Fold>(other.combine[d]))
+          refuse("illegal-tile", "'" + dim_name(d) + "' is a " + std::string(name_of(other.combine[d])) +
+                                     " dimension of '" + array_name(other) + "'");
+      }
+      const std::optional<std::int64_t> points = known_points(l);
+      const std::vector<int> found = levels_of(d);
+      if (!points || (found.size() > 1 && found[found.size() - 2] > loop))
+        refuse("illegal-tile", "the loops over '" + dim_name(d) + "' inside of the tile of " + name +
+                                   " have no number of points that is known");
+      held *= std::max<std::int64_t>(1, *points);
+      if (held > most_held)
+        refuse("illegal-tile",
+               "the tile of " + name + " has more than " + std::to_string(most_held) + " elements");
     }
   }
 
@@ -307,11 +385,13 @@ class Judge {
     if (!cat_inside) return;
     const Operator& op = *operators.front();
     const std::string name = "'" + array_name(output) + "'";
-    if (!op.identity)
+    const Tile* tile = tile_of(output);
+    const bool in_memory = !tile || first <= tile->loop;
+    if (in_memory && !op.identity)
       refuse("no-identity", name + " cannot accumulate in memory: its operator has no identity");
     const bool partial =
         levels_.front().cut.kind == Cut::Kind::Parts && is<Fold>(output.combine[levels_.front().dim]);
-    if (!(op.type == program_[output.array].type) && !partial) {
+    if (in_memory && !(op.type == program_[output.array].type) && !partial) {
       refuse("accumulator-type",
              name + " cannot accumulate in memory: its elements are narrower than the accumulator");
     }
@@ -415,6 +495,18 @@ class Judge {
           refuse("illegal-simd", "the lanes of '" + dim_name(levels_[l].dim) + "' cannot be combined for '" +
                                      array_name(output) + "'");
         }
+        // Lanes have copies of variables, not of elements.
+        const Tile* tile = tile_of(output);
+        bool folded = false;
+        for (std::size_t k = 0; k < levels_.size(); ++k) {
+          const bool folds = is<Fold>(output.combine[levels_[k].dim]);
+          folded = folded || (folds && levels_[k].cut.kind == Cut::Kind::Step);
+          const bool element = tile && static_cast<int>(k) > tile->loop ? levels_[k].by != By::Unroll
+                               : tile                                   ? false
+                                                                        : folded;
+          if (!folds && element)
+            refuse("illegal-simd", "lanes would meet in one element of '" + array_name(output) + "'");
+        }
       }
     }
   }
@@ -428,12 +520,9 @@ class Judge {
         continue;
       }
       if (first < 0) first = static_cast<int>(l);
-      const Literal *lo = as<Literal>(stage_.dims[level.dim].lo),
-                    *hi = as<Literal>(stage_.dims[level.dim].hi);
-      if (!lo || !hi || hi->value.i - lo->value.i > 64)
-        refuse("illegal-unroll", "'" + dim_name(level.dim) + "' has no small extent that is known");
-      if (levels_of(level.dim).size() != 1)
-        refuse("illegal-unroll", "'" + dim_name(level.dim) + "' is cut and unrolled");
+      const std::optional<std::int64_t> points = known_points(static_cast<int>(l));
+      if (!points || *points > 64)
+        refuse("illegal-unroll", "'" + dim_name(level.dim) + "' has no small number of points that is known");
       if (!std::holds_alternative<Formula>(stage_.body)) refuse("illegal-unroll", "the body is a block");
       for (const Output& output : stage_.outputs) {
         const Combine& combine = output.combine[level.dim];
@@ -522,13 +611,18 @@ class Judge {
     if (!std::holds_alternative<Formula>(stage_.body)) refuse("illegal-stream", "the body is a block");
     const ChainLevel& point = levels_[point_level_];
     if (point.by == By::Core) refuse("illegal-stream", "the innermost loop is run by the cores");
+    for (const Tile& tile : cluster_.tiles) {
+      if (point_level_ > tile.loop &&
+          is<Cat>(stage_.outputs[static_cast<std::size_t>(tile.output)].combine[point.dim]))
+        refuse("illegal-stream", "the innermost loop runs over a tile");
+    }
     if (output.guard) refuse("illegal-stream", name + " is written where its guard holds only");
     for (std::size_t d = 0; d < output.combine.size(); ++d) {
       const Combine& combine = output.combine[d];
       const bool unrolled_fold = is<Fold>(combine) && levels_of(static_cast<int>(d)).front() > point_level_;
       if (!is<Cat>(combine) && !unrolled_fold)
         refuse("illegal-stream", name + " is combined along '" + dim_name(static_cast<int>(d)) + "'");
-      if (is<Cat>(combine) && levels_of(static_cast<int>(d)).front() > point_level_)
+      if (is<Cat>(combine) && levels_of(static_cast<int>(d)).back() > point_level_)
         refuse("illegal-stream", "'" + dim_name(static_cast<int>(d)) + "' is unrolled");
     }
     const DimId index = stage_.dims[point.dim].id;

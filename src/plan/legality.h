@@ -32,6 +32,9 @@ bool regroups(const Program& program, const Operator& op);
 /// Does the type contain a float?
 bool has_float(const Type& type);
 
+/// The most elements that a tile of accumulators has.
+constexpr std::int64_t most_held = 1024;
+
 /// The cluster's loops as a list, outermost first; nothing if they are not one chain that ends in the stage.
 struct ChainLevel {
   int dim;

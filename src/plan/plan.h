@@ -53,8 +53,9 @@ struct Leaf {
 using LoopTree = std::vector<std::variant<Loop, Leaf>>;
 
 /// A loop over one axis per instance below it, all with the same range. An axis may be cut by several
-/// loops, from outer to inner; the innermost visits the points (a step of 1). Several items in `body`
-/// are phases that run one after the other in every iteration.
+/// loops, from outer to inner; the innermost visits the points (a step of 1). A loop by Unroll is written
+/// out: its points are known in advance, or as many as the step of the loop around it over the same axis.
+/// Several items in `body` are phases that run one after the other in every iteration.
 struct Loop {
   std::vector<Axis> axes;
   Cut cut;
@@ -91,12 +92,24 @@ struct Merge {
   friend bool operator==(const Merge&, const Merge&) = default;
 };
 
+/// Accumulators in registers: during one iteration of loop number `loop` (counted from the outermost one),
+/// the elements of a folded output that it visits are held in local variables and written when it ends. The
+/// Cat dimensions inside of that loop have a known number of points, so the variables are as many as the tile
+/// has elements; folded dimensions run inside as often as they like.
+struct Tile {
+  int instance = 0;
+  int output = 0;
+  int loop = 0;
+  friend bool operator==(const Tile&, const Tile&) = default;
+};
+
 /// Stages that share a pass over memory.
 struct Cluster {
   std::vector<Instance> instances;
   LoopTree loops;
   std::vector<Store> stores;  // outputs that are not listed: in full, with ordinary stores
   std::vector<Merge> merges;  // one per output of which a dimension other than Cat is cut into parts
+  std::vector<Tile> tiles;    // at most one per output
   std::int64_t grain = 0;     // a cluster with fewer points than this is left to one worker
   friend bool operator==(const Cluster&, const Cluster&) = default;
 };

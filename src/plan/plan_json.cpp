@@ -48,6 +48,9 @@ Json json_of(const Cluster& cluster) {
   for (const Merge& m : cluster.merges) {
     json["merges"].push_back({{"instance", m.instance}, {"output", m.output}, {"how", name_of(m.how)}});
   }
+  json["tiles"] = Json::array();
+  for (const Tile& t : cluster.tiles)
+    json["tiles"].push_back({{"instance", t.instance}, {"output", t.output}, {"loop", t.loop}});
   json["grain"] = cluster.grain;
   return json;
 }
@@ -96,6 +99,9 @@ Cluster cluster_of(const Json& json) {
     cluster.merges.push_back({m.at("instance").get<int>(), m.at("output").get<int>(),
                               enum_of<How>(m.at("how"), 2, "way to merge parts")});
   }
+  for (const Json& t : json.at("tiles"))
+    cluster.tiles.push_back(
+        {t.at("instance").get<int>(), t.at("output").get<int>(), t.at("loop").get<int>()});
   cluster.grain = json.at("grain").get<std::int64_t>();
   return cluster;
 }

@@ -1,0 +1,172 @@
+// Looks for dimensions along which a stage reads the same values at several points.
+#include "plan/register_tile.h"
+
+#include "plan/legality.h"
+#include "program/index_use.h"
+
+#include <algorithm>
+
+namespace twill {
+
+namespace {
+
+/// Vectors of lanes in a row of the tile: two, because a multiply-add takes several cycles to finish.
+constexpr std::int64_t vectors_in_row = 2;
+/// More rows make more code but save little.
+constexpr std::int64_t most_rows = 8;
+/// Rows that share lanes of a sum, and rows and steps of a window that slides over rows.
+constexpr std::int64_t few_rows = 4;
+
+class Search {
+ public:
+  Search(const Program& program, const Machine& machine, const Stage& stage, int vector,
+         const std::vector<int>& small)
+      : program_(program), machine_(machine), stage_(stage), vector_(vector), small_(small) {}
+
+  std::optional<RegisterTile> run() {
+    if (vector_ < 0 || stage_.outputs.size() != 1 || !stage_.effects.empty() ||
+        !std::holds_alternative<Formula>(stage_.body))
+      return std::nullopt;
+    const Output& output = stage_.outputs.front();
+    if (output.guard || (output.into && !output.accumulates)) return std::nullopt;
+    const Operator* op = nullptr;
+    bool long_fold = false;
+    for (std::size_t d = 0; d < output.combine.size(); ++d) {
+      const Fold* fold = std::get_if<Fold>(&output.combine[d]);
+      if (!fold && !is<Cat>(output.combine[d])) return std::nullopt;
+      if (!fold) continue;
+      if (op && !(*op == fold->op)) return std::nullopt;
+      op = &fold->op;
+      long_fold = long_fold || !is_small(static_cast<int>(d));
+    }
+    if (!long_fold || !op->prim || !op->identity || !is_arithmetic(output.value)) return std::nullopt;
+    visit(output.value, [&](Expr node) {
+      if (const Read* read = as<Read>(node); read && !read->rules.empty()) reads_.push_back(node);
+    });
+    return is<Cat>(output.combine[static_cast<std::size_t>(vector_)]) ? across(*op) : along();
+  }
+
+ private:
+  DimId index(int d) const { return stage_.dims[static_cast<std::size_t>(d)].id; }
+  bool is_small(int d) const { return std::find(small_.begin(), small_.end(), d) != small_.end(); }
+  bool is_cat(int d) const { return is<Cat>(stage_.outputs.front().combine[static_cast<std::size_t>(d)]); }
+  int dims() const { return static_cast<int>(stage_.dims.size()); }
+
+  /// Sums and products of elements that lie side by side along the vector dimension, or do not move with it.
+  bool is_arithmetic(Expr e) const {
+    if (!e->type.is_scalar() || is_storage_only(e->type.scalar()) || e->type.is(Scalar::Bool)) return false;
+    if (!mentions(e, index(vector_))) return true;
+    if (const Read* read = as<Read>(e)) {
+      for (std::size_t s = 0; s < read->rules.size(); ++s) {
+        const bool last = s + 1 == read->rules.size();
+        if (read->rules[s] != Boundary::Inside || reads_data(e->args[s]) ||
+            factor_of(e->args[s], index(vector_)) != (last ? 1 : 0))
+          return false;
+      }
+      return true;
+    }
+    const Apply* apply = as<Apply>(e);
+    const bool plain = apply && (apply->prim == Prim::Add || apply->prim == Prim::Sub ||
+                                 apply->prim == Prim::Mul || apply->prim == Prim::Neg);
+    const bool widens = as<Cast>(e) && !(e->args[0]->type.is_float() && !e->type.is_float());
+    return (plain || widens) &&
+           std::all_of(e->args.begin(), e->args.end(), [&](Expr arg) { return is_arithmetic(arg); });
+  }
+
+  bool is_free(int d) const {
+    for (int e = 0; e < dims(); ++e) {
+      if (bounds_depend(stage_, e, d) || bounds_depend(stage_, d, e)) return false;
+    }
+    return true;
+  }
+
+  /// Dimensions of the output with how much its points share; those that share most first, inner ones first.
+  std::vector<int> sharing(bool only_vectors) const {
+    std::vector<std::pair<int, int>> found;
+    for (int d = dims() - 1; d >= 0; --d) {
+      if (d == vector_ || !is_cat(d) || !is_free(d)) continue;
+      int score = 0;
+      for (Expr read : reads_) {
+        if (mentions(read, index(d))) continue;
+        const bool moves = mentions(read, index(vector_));
+        score += moves ? 2 : only_vectors ? 0 : 1;
+      }
+      if (score > 0) found.emplace_back(score, d);
+    }
+    std::stable_sort(found.begin(), found.end(), [](auto a, auto b) { return a.first > b.first; });
+    std::vector<int> result;
+    for (const auto& [score, d] : found) result.push_back(d);
+    return result;
+  }
+
+  /// Lanes along the output, folds run inside.
+  std::optional<RegisterTile> across(const Operator& op) const {
+    if (!is_free(vector_)) return std::nullopt;
+    RegisterTile tile;
+    const auto bytes = static_cast<std::int64_t>(byte_size(op.type));
+    const std::int64_t lanes = vectors_in_row * machine_.lanes(static_cast<int>(bytes));
+    if (lanes < 2) return std::nullopt;
+    tile.lanes = {vector_, lanes};
+    const std::vector<int> rows = sharing(false);
+    if (rows.empty()) return slides() ? std::optional(tile) : std::nullopt;
+    const MemoryLayer* registers = machine_.find_memory("registers");
+    const std::int64_t room = registers ? registers->bytes / 2 / (lanes * bytes) : few_rows;
+    tile.rows.push_back({rows.front(), std::clamp<std::int64_t>(room, 2, most_rows)});
+    const DimId row = index(rows.front());
+    tile.panel = std::any_of(reads_.begin(), reads_.end(), [&](Expr read) {
+      return mentions(read, index(vector_)) && !mentions(read, row);
+    });
+    if (keeps_order(program_, op)) return tile;
+    // A window that slides over the rows: a step of it at one row reads what the next step reads at the row
+    // before.
+    for (int d = 0; d < dims() && !tile.chunk; ++d) {
+      if (is_cat(d) || is_small(d) || !is_free(d)) continue;
+      for (Expr read : reads_) {
+        for (std::size_t s = 0; s + 1 < as<Read>(read)->rules.size(); ++s) {
+          if (mentions(read->args[s], row) && mentions(read->args[s], index(d)))
+            tile.chunk = RegisterTile::Side{d, few_rows};
+        }
+      }
+    }
+    if (tile.chunk) tile.rows.front().points = std::min(tile.rows.front().points, few_rows);
+    return tile;
+  }
+
+  /// Does a window slide along the vector dimension, so that lanes read again what others have read?
+  bool slides() const {
+    return std::any_of(reads_.begin(), reads_.end(), [&](Expr read) {
+      const Expr last = read->args[as<Read>(read)->rules.size() - 1];
+      if (!mentions(last, index(vector_))) return false;
+      for (int d = 0; d < dims(); ++d) {
+        if (!is_cat(d) && mentions(last, index(d))) return true;
+      }
+      return false;
+    });
+  }
+
+  /// Lanes along a fold: rows share what moves along it.
+  std::optional<RegisterTile> along() const {
+    RegisterTile tile;
+    for (int d : sharing(true)) {
+      if (tile.rows.size() < 2) tile.rows.push_back({d, few_rows});
+    }
+    return tile.rows.empty() ? std::nullopt : std::optional(tile);
+  }
+
+  const Program& program_;
+  const Machine& machine_;
+  const Stage& stage_;
+  int vector_;
+  const std::vector<int>& small_;
+  std::vector<Expr> reads_;
+};
+
+}  // namespace
+
+std::optional<RegisterTile> find_register_tile(const Program& program, const Machine& machine,
+                                               const Stage& stage, int vector,
+                                               const std::vector<int>& small) {
+  return Search(program, machine, stage, vector, small).run();
+}
+
+}  // namespace twill
