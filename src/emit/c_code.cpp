@@ -220,10 +220,9 @@ void CCode::shared_loop(const For& s) {
   const Code& body = together.back()->body;
   const Uses uses = uses_of(nest_, body);
 
-  std::string parameters = "twill_frame *frame", arguments = "frame";
-  const auto pass = [&](const std::string& declaration, const std::string& argument) {
-    parameters += ", " + declaration;
-    arguments += ", " + argument;
+  std::vector<std::pair<std::string, std::string>> candidates;  // declaration and name of what it may use
+  const auto pass = [&](const std::string& declaration, const std::string& name) {
+    candidates.emplace_back(declaration, name);
   };
   const auto is_constant = [&](ArrayId array) {
     return std::any_of(program_.constants.begin(), program_.constants.end(),
@@ -244,6 +243,12 @@ void CCode::shared_loop(const For& s) {
   Writer* outer = std::exchange(w_, &inner);
   code(body);
   w_ = outer;
+  std::string parameters = "twill_frame *frame", arguments = "frame";
+  for (const auto& [declaration, name] : candidates) {
+    if (!mentions_word(inner.text, name)) continue;
+    parameters += ", " + declaration;
+    arguments += ", " + name;
+  }
   parts_ +=
       "static __attribute__((noinline)) int32_t " + function + "(" + parameters + ") {\n  (void)frame;\n";
   if (inner.uses_bad) parts_ += "  int32_t bad = 0;\n";

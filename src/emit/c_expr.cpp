@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 namespace twill {
 
@@ -283,7 +284,11 @@ CText CExpressions::apply(Prim prim, const Type& type, std::vector<CText> operan
     case Prim::Ge: return infix(">=", 10, a, operands[1], Scalar::Bool);
     case Prim::Not: return {"!" + in_parentheses(a, 15), 14};
     case Prim::And: return {in_parentheses(a, 5) + " && " + in_parentheses(operands[1], 6), 5};
-    case Prim::Or: return {in_parentheses(a, 5) + " || " + in_parentheses(operands[1], 5), 4};
+    case Prim::Or: {
+      // Compilers want to see that an && in it is meant.
+      const auto operand = [&](const CText& text) { return in_parentheses(text, text.binds == 5 ? 6 : 4); };
+      return {operand(a) + " || " + operand(operands[1]), 4};
+    }
     case Prim::BitAnd: return infix("&", 8, a, operands[1], type);
     case Prim::BitOr: return infix("|", 6, a, operands[1], type);
     case Prim::Xor: return infix("^", 7, a, operands[1], type);
@@ -296,6 +301,23 @@ CText CExpressions::apply(Prim prim, const Type& type, std::vector<CText> operan
   }
   return call(std::string(info(prim).c_name) + (scalar == Scalar::F32 ? "f" : ""));
 }
+
+namespace {
+
+/// x and 3 for x + 5 - 2: what index arithmetic adds to, and the sum of what it adds.
+std::optional<std::pair<Expr, std::int64_t>> shifted(Expr e) {
+  constexpr std::int64_t most = 1 << 30;  // so that no sum of a few of these overflows
+  const Apply* apply = as<Apply>(e);
+  if (!apply || (apply->prim != Prim::Add && apply->prim != Prim::Sub) || !e->type.is(Scalar::I64))
+    return std::nullopt;
+  const Literal* by = as<Literal>(e->args[1]);
+  if (!by || by->value.i > most || by->value.i < -most) return std::nullopt;
+  const auto inner = shifted(e->args[0]);
+  const std::int64_t step = apply->prim == Prim::Add ? by->value.i : -by->value.i;
+  return std::pair(inner ? inner->first : e->args[0], (inner ? inner->second : 0) + step);
+}
+
+}  // namespace
 
 CText CExpressions::print_apply(Expr e) {
   const Prim prim = as<Apply>(e)->prim;
@@ -316,6 +338,12 @@ CText CExpressions::print_apply(Expr e) {
     lines_.push_back("  " + name + " = " + second.text + ";");
     lines_.push_back("}");
     return {name};
+  }
+  if (const auto sum = shifted(e); sum && as<Apply>(e->args[0])) {
+    const std::int64_t by = sum->second;
+    if (by == 0) return print(sum->first);
+    return apply(by < 0 ? Prim::Sub : Prim::Add, type,
+                 {print(sum->first), {std::to_string(by < 0 ? -by : by)}});
   }
   std::vector<CText> operands;
   for (Expr arg : e->args) operands.push_back(print(arg));

@@ -98,6 +98,15 @@ const char* const reserved[] = {
 
 }  // namespace
 
+bool mentions_word(std::string_view text, std::string_view name) {
+  const auto is_part = [&](std::size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_');
+  };
+  for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1))
+    if ((at == 0 || !is_part(at - 1)) && !is_part(at + name.size())) return true;
+  return false;
+}
+
 std::string identifier(std::string_view name) {
   std::string text;
   for (char c : name) text += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';

@@ -44,6 +44,9 @@ class CNames {
 /// Letters, digits and underscores only, not starting with a digit.
 std::string identifier(std::string_view name);
 
+/// Does the name stand in the text of a source?
+bool mentions_word(std::string_view text, std::string_view name);
+
 /// The name of a record's field; those of tuples are _0, _1, …
 std::string c_field(std::string_view name);
 

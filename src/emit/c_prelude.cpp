@@ -275,7 +275,7 @@ static void twill_begin(twill_frame *frame, const twill_host *host) {
   frame->list.before = frame->list.after = &frame->list;
 }
 static bool twill_has_memory(const twill_host *host) { return host && host->allocate && host->release; }
-static __attribute__((malloc, noinline)) void *twill_allocate(twill_frame *frame, size_t size, int64_t count) {
+static __attribute__((malloc, noinline, unused)) void *twill_allocate(twill_frame *frame, size_t size, int64_t count) {
   const size_t bytes = twill_bytes(size, count, sizeof(twill_block));
   if (bytes == 0) return NULL;
   const twill_host *host = frame->host;
@@ -295,7 +295,7 @@ static void twill_return(twill_frame *frame, twill_block *block) {
   if (twill_has_memory(host)) host->release(host->self, block);
   else free(block);
 }
-static void twill_free(twill_frame *frame, void *memory) {
+static __attribute__((unused)) void twill_free(twill_frame *frame, void *memory) {
   if (!memory) return;
   twill_block *block = (twill_block *)memory - 1;
 #pragma omp critical(twill_frame)

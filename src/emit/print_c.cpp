@@ -211,10 +211,8 @@ CSource print_c(const Nest& nest) {
     if (!is_partial(call, program.functions))
       functions += function_definition(program.functions[f], id, context);
   }
-  std::string constants;
   for (const Constant& constant : program.constants)
-    constants += constant_definition(program, constant, context);
-
+    names.of(constant.array);  // before others of their names
   prelude.need("twill_frame");
   CCode code(context);
   std::string kernel;
@@ -224,6 +222,13 @@ CSource print_c(const Nest& nest) {
     const std::string body = names.fresh(source.function + "_body");
     kernel = code.kernel(source, "static " + interface.signature(body), interface.born());
     kernel += "\n" + interface.owning_entry(source, body);
+  }
+
+  std::string constants;
+  for (const Constant& constant : program.constants) {
+    const std::string& name = names.of(constant.array);
+    if (mentions_word(code.parts(), name) || mentions_word(kernel, name))
+      constants += constant_definition(program, constant, context);
   }
 
   source.text =

@@ -1,0 +1,55 @@
+// Emitted C is clean: a careful compiler has nothing to say about what the examples become.
+#include "base/files.h"
+#include "driver/compile.h"
+#include "program/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+
+namespace twill {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What the compiler says about a file.
+std::string warnings_about(const fs::path& file) {
+  // What a program computes and nobody reads is computed all the same.
+  const std::string command =
+      "gcc -std=gnu11 -fopenmp -Wall -Wextra -Wno-unused-variable -Wno-unused-but-set-variable "
+      "-fsyntax-only " +
+      file.string() + " 2>&1";
+  std::string output;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (!pipe) return "there is no compiler";
+  for (char buffer[256]; std::fgets(buffer, sizeof buffer, pipe);) output += buffer;
+  return ::pclose(pipe) == 0 ? output : "it failed:\n" + output;
+}
+
+TEST(EmittedC, OfAllExamplesIsFreeOfWarnings) {
+  const fs::path file = fs::path(TWILL_BINARY).parent_path() / "emitted_c_test.c";
+  const Machine machine = detect_machine();
+  int sources = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(TWILL_ROOT) / "examples")) {
+    if (entry.path().extension() != ".twill") continue;
+    const Module module = parse(entry.path().filename().string(), read_file(entry.path()));
+    for (const Program& program : module.programs) {
+      SCOPED_TRACE(entry.path().filename().string() + ": " + program.name);
+      Options options;
+      options.stop_after = "c";
+      const Compilation compilation = compile(std::make_shared<const Program>(program), machine, options);
+      const std::string& text = compilation.source->text;
+      EXPECT_THAT(text, testing::Not(testing::HasSubstr("+ 1 - 1")));
+      write_file(file, text);
+      EXPECT_EQ(warnings_about(file), "");
+      ++sources;
+    }
+  }
+  EXPECT_GT(sources, 60);
+  fs::remove(file);
+}
+
+}  // namespace
+}  // namespace twill
