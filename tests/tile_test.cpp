@@ -134,7 +134,7 @@ for j_tile in 0 .. M step 8:
       simd for j_lane in 0 .. j_points:
         y_held[j_lane] += x[i, j_from + j_lane]
     simd for j_lane in 0 .. j_points:
-      y[j_from + j_lane] = y_held_2[j_lane]
+      y[j_from + j_lane] = y_held[j_lane]
 )");
 }
 
@@ -156,7 +156,7 @@ cores for i_tile in 0 .. I step 2:
       var y_held_0 = 0.0f32
       simd for k in 0 .. K:
         y_held_0 += a[i, k] * x[k]
-      y[i] = y_held_0_2
+      y[i] = y_held_0
 )");
 }
 
@@ -218,6 +218,47 @@ TEST(Tile, EveryTypeAgrees) {
   }
   agrees("def f(a: f32[I, K], b: f32[K, J]) -> c { c[i, j] = max(k) min(a[i, k], b[k, j]) }",
          "0/4 1/16 | 2 1s 0u", true, cubes);
+}
+
+/// A plan that writes the only output past the caches, whatever its size.
+Compilation streamed(const std::string& text, bool strict, std::string stop = {}) {
+  Program program = parse_program("test.twill", text);
+  program.strict = strict;
+  Options options;
+  options.plan = default_plan(program, two_cores()).plan;
+  options.plan->blocks.front().clusters.front().stores = {{0, 0, Keep::Full, 0}};
+  options.stop_after = std::move(stop);
+  return compile(std::make_shared<const Program>(program), two_cores(), options);
+}
+
+const char* const blur =
+    "def blur(x: f32[H, W]) -> y { y[i, j] = 0.25 * x[i, clamp(j-1)] + 0.5 * x[i, j] + 0.25 * x[i, "
+    "clamp(j+1)] }";
+const char* const border =
+    "def step(u: f32[H, W]) -> v { v[y, x] into u = u[y, x-1] + u[y, x+1] where 0 < x < W - 1 }";
+
+TEST(Strips, AwayFromBordersHaveAKnownNumberOfPoints) {
+  EXPECT_THAT(print_loops(*streamed(blur, false, "nest").nest), HasSubstr(R"(
+      simd for j_lane in 0 .. 128:
+        y_strip[j_lane] = 0.25 * x[i, j_strip + j_lane - 1] + 0.5 * x[i, j_strip + j_lane] + 0.25 * x[i, j_strip + j_lane + 1]
+)"));
+  EXPECT_THAT(print_loops(*streamed(border, false, "nest").nest),
+              HasSubstr("if x_end - x_strip == 128 and 1 <= x_strip and x_end <= W - 1:"));
+  // Without borders there is nothing to tell apart.
+  EXPECT_THAT(print_loops(*streamed("def f(x: f32[N]) -> y { y[i] = 2 * x[i] }", false, "nest").nest),
+              Not(HasSubstr("128:")));
+}
+
+TEST(Strips, EverySizeAgrees) {
+  for (const char* text : {blur, border}) {
+    const Compilation compilation = streamed(text, true);
+    for (const std::int64_t width : {0, 1, 2, 5, 127, 128, 129, 130, 257, 400, 1000}) {
+      const std::vector<Data> inputs{random_data(Scalar::F32, {3, width}, 1)};
+      const Data got = compilation.kernel->run(inputs).results[0],
+                 want = interpret(*compilation.program, inputs).results[0];
+      EXPECT_EQ(width > 0 ? max_error(got, want) : 0, 0) << text << " at " << width;
+    }
+  }
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ Expr StageNest::at_point(Expr e) {
   }
   if (!fixed_.empty()) e = fold_constants(e);
   if (!settled_.empty()) e = use_settled(e);
-  if (interior_) e = assume_interior(t_, e, stage_.dims[levels_[point_level_].dim].id);
+  if (interior_) e = assume_interior(t_, e, interior_index_);
   return e;
 }
 
@@ -251,7 +251,7 @@ Code StageNest::complete(Role& role, Expr value) {
   if (role.scan_dim >= 0) return scan_step(role, value);
   if (role.view) {
     const Expr index = t_.index(stage_.dims[levels_[point_level_].dim].id);
-    code.push_back(t_.put(role.view, {t_.sub(index, role.view_origin)}, value));
+    code.push_back(t_.put(role.view, {view_lane_ ? view_lane_ : t_.sub(index, role.view_origin)}, value));
     return code;
   }
   const auto scatter = std::find_if(role.output->combine.begin(), role.output->combine.end(),

@@ -349,6 +349,28 @@ Code StageNest::settle_rules(int level, DimId index) {
   return code;
 }
 
+/// Where the boundary rules on the innermost index hold by themselves; nothing if it is not worth a loop of
+/// its own: the code is tripled, so the loop must be the innermost one, not short, and in order from the
+/// left.
+Interior StageNest::interior_of(int level, Expr lo, Expr hi) {
+  const Level& here = levels_[level];
+  const DimId index = stage_.dims[here.dim].id;
+  const Literal *low = as<Literal>(lo), *high = as<Literal>(hi);
+  const bool is_short = low && high && high->value.i - low->value.i <= 8;
+  const bool down = std::any_of(roles_.begin(), roles_.end(), [&](const Role& role) {
+    const Scan* scan = std::get_if<Scan>(&role.output->combine[here.dim]);
+    return scan && scan->from == Direction::Right;
+  });
+  Interior interior;
+  if (level == point_level_ && !is_short && !down && here.by != By::Core &&
+      std::holds_alternative<Formula>(stage_.body)) {
+    at_all_unrolled(level + 1, [&] {
+      for_each_expr(stage_, [&](Expr e) { find_interior(t_, at_point(e), index, interior); });
+    });
+  }
+  return interior;
+}
+
 Code StageNest::segmented(int level, Expr lo, Expr hi) {
   const Level& here = levels_[level];
   if (over_whole_) {
@@ -366,21 +388,7 @@ Code StageNest::segmented(int level, Expr lo, Expr hi) {
     code.push_back(bring_row(roles_.front(), at, t_.index(last), hi));
     return code;
   }
-  const DimId index = stage_.dims[here.dim].id;
-  // Code is tripled, so only where a loop is worth it: the innermost one, not short, in order from the left.
-  const Literal *low = as<Literal>(lo), *high = as<Literal>(hi);
-  const bool is_short = low && high && high->value.i - low->value.i <= 8;
-  const bool down = std::any_of(roles_.begin(), roles_.end(), [&](const Role& role) {
-    const Scan* scan = std::get_if<Scan>(&role.output->combine[here.dim]);
-    return scan && scan->from == Direction::Right;
-  });
-  Interior interior;
-  if (level == point_level_ && !is_short && !down && here.by != By::Core &&
-      std::holds_alternative<Formula>(stage_.body)) {
-    at_all_unrolled(level + 1, [&] {
-      for_each_expr(stage_, [&](Expr e) { find_interior(t_, at_point(e), index, interior); });
-    });
-  }
+  const Interior interior = interior_of(level, lo, hi);
   if (interior.lower.empty()) return point_loop(level, lo, hi);
 
   const std::string& name = stage_.dims[here.dim].name;
@@ -393,6 +401,7 @@ Code StageNest::segmented(int level, Expr lo, Expr hi) {
   code.push_back({Let{end, t_.max(to_index, t_.index(begin))}});
   append(code, point_loop(level, lo, t_.index(begin)));
   interior_ = true;
+  interior_index_ = stage_.dims[here.dim].id;
   append(code, point_loop(level, t_.index(begin), t_.index(end)));
   interior_ = false;
   append(code, point_loop(level, t_.index(end), hi));
@@ -435,6 +444,36 @@ Code StageNest::around_box(int level, Expr lo, Expr hi) {
   return code;
 }
 
+/// The loop over a strip. Away from all borders, strips have a known number of points.
+Code StageNest::whole_strip(int level, Expr strip, Expr end, std::int64_t capacity) {
+  const Dim& dim = stage_.dims[levels_[level].dim];
+  Interior inside = interior_of(level, strip, end);
+  if (over_whole_) {
+    inside.lower.push_back(dim.lo);
+    inside.upper.push_back(dim.hi);
+  }
+  if (inside.lower.empty() || levels_[level].by == By::Core) return segmented(level, strip, end);
+  Expr lower = inside.lower.front(), upper = inside.upper.front();
+  for (Expr e : inside.lower) lower = t_.max(lower, e);
+  for (Expr e : inside.upper) upper = t_.min(upper, e);
+  Expr whole = t_.compare(Prim::Eq, t_.sub(end, strip), t_.number(capacity));
+  whole = t_.pool().apply(Prim::And, {whole, t_.compare(Prim::Le, lower, strip)});
+  whole = t_.pool().apply(Prim::And, {whole, t_.compare(Prim::Le, end, upper)});
+  If choice{whole, {}, segmented(level, strip, end)};
+  const DimId lane = t_.new_index(dim.name + "_lane");
+  view_lane_ = t_.index(lane);
+  fixed_[dim.id] = t_.add(strip, view_lane_);
+  interior_ = true;
+  interior_index_ = lane;
+  choice.then = point_loop(level, lane, t_.number(0), t_.number(capacity));
+  interior_ = false;
+  fixed_.erase(dim.id);
+  view_lane_ = {};
+  Code code;
+  code.push_back({std::move(choice)});
+  return code;
+}
+
 Code StageNest::streamed(int level, Expr lo, Expr hi) {
   const Level& here = levels_[level];
   const Dim& dim = stage_.dims[here.dim];
@@ -461,7 +500,7 @@ Code StageNest::streamed(int level, Expr lo, Expr hi) {
     role.view_origin = strip;
     strips.windows.push_back(std::move(window));
   }
-  strips.body = segmented(level, strip, t_.index(strips.end));
+  strips.body = whole_strip(level, strip, t_.index(strips.end), capacity);
   for (Role& role : roles_) role.view = {};
   Code code;
   code.push_back({std::move(strips)});

@@ -1,6 +1,7 @@
 // Lowers one stage of a pass: its loops, what stands before and after each of them, and its body.
 #pragma once
 
+#include "emit/interior.h"
 #include "emit/tables.h"
 
 namespace twill::nest {
@@ -105,6 +106,8 @@ class StageNest {
   Code row(int level, Expr lo, Expr hi);
   Code around_box(int level, Expr lo, Expr hi);
   Code streamed(int level, Expr lo, Expr hi);
+  Code whole_strip(int level, Expr strip, Expr end, std::int64_t capacity);
+  Interior interior_of(int level, Expr lo, Expr hi);
   Code settle_rules(int level, DimId index);
   bool adds_up(int level) const;
   void at_all_unrolled(int level, const std::function<void()>& action);
@@ -195,8 +198,10 @@ class StageNest {
     DimId index;
   };
   std::vector<Settled> settled_;
+  Expr view_lane_;  // the place in the views of a whole strip
   bool first_pass_ = false;
-  bool interior_ = false;      // boundary rules on the point loop's index hold by themselves here
+  bool interior_ = false;      // boundary rules on the innermost loop's index hold by themselves here
+  DimId interior_index_{};     // that index
   std::optional<DimId> part_;  // the index over parts, if a dimension is cut into parts
   Expr parts_;                 // how many
 };
