@@ -2,7 +2,7 @@
 #pragma once
 
 #include "plan/elaborate.h"
-#include "plan/reason.h"
+#include "program/reason.h"
 #include "run/kernel.h"
 
 #include <optional>

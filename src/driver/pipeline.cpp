@@ -1,12 +1,20 @@
 // The pipeline: one table, in the order in which data moves.
 #include "driver/compile.h"
 #include "plan/default_plan.h"
+#include "simplify/simplify.h"
 
 #include <array>
 
 namespace twill {
 
 namespace {
+
+void simplify_program(Compilation& c) {
+  Simplified simplified = simplify(c.program);
+  c.program = std::move(simplified.program);
+  c.reasons = std::move(simplified.done);
+  c.reasons.insert(c.reasons.end(), simplified.not_done.begin(), simplified.not_done.end());
+}
 
 void plan(Compilation& c) {
   if (c.options.plan) {
@@ -15,7 +23,7 @@ void plan(Compilation& c) {
   }
   Planned planned = default_plan(*c.program, c.machine);
   c.plan = std::move(planned.plan);
-  c.reasons = std::move(planned.reasons);
+  c.reasons.insert(c.reasons.end(), planned.reasons.begin(), planned.reasons.end());
 }
 
 void elaborate_plan(Compilation& c) {
@@ -40,6 +48,8 @@ void load(Compilation& c) {
 }
 
 constexpr std::array passes = {
+    PipelinePass{"simplify", "makes stages part of their only consumer, removes what nobody needs",
+                 simplify_program},
     PipelinePass{"plan", "decides loops, cores and memory: the given plan, or the default one", plan},
     PipelinePass{"elaborate", "derives what follows from the plan, or refuses it", elaborate_plan},
     PipelinePass{"nest", "loops, buffers and statements", lower},

@@ -3,6 +3,7 @@
 
 #include "fuzz/generate.h"
 #include "fuzz/tidy.h"
+#include "program/edit.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
 #include "program/check.h"

@@ -1,66 +1,12 @@
 // Finds what a program uses, and rebuilds it with nothing else.
 #include "fuzz/tidy.h"
 
+#include "program/edit.h"
+
 #include <map>
 #include <set>
 
 namespace twill {
-
-void for_each_slot(Stage& stage, const std::function<void(Expr&)>& action) {
-  const auto present = [&](Expr& e) {
-    if (e) action(e);
-  };
-  for (Dim& dim : stage.dims) {
-    present(dim.lo);
-    present(dim.hi);
-    present(dim.condition);
-  }
-  if (auto* branch = std::get_if<Branch>(&stage.body)) present(branch->condition);
-  for (Output& output : stage.outputs) {
-    present(output.value);
-    present(output.guard);
-    present(output.key);
-    for (Expr& at : output.at) present(at);
-  }
-  for (Effect& effect : stage.effects) {
-    present(effect.guard);
-    for (auto& argument : effect.arguments)
-      if (Expr* e = std::get_if<Expr>(&argument)) present(*e);
-  }
-}
-
-namespace {
-
-void edit_body(Stage& stage, const std::function<void(Block&)>& action) {
-  const auto edit = [&](std::shared_ptr<const Block>& held) {
-    Block block = *held;
-    action(block);
-    held = std::make_shared<const Block>(std::move(block));
-  };
-  if (auto* nested = std::get_if<Nested>(&stage.body)) edit(nested->block);
-  if (auto* branch = std::get_if<Branch>(&stage.body)) {
-    edit(branch->then);
-    edit(branch->otherwise);
-  }
-}
-
-}  // namespace
-
-void edit_stages(std::vector<Stage>& stages, const std::function<void(Stage&)>& action) {
-  for (Stage& stage : stages) {
-    action(stage);
-    edit_body(stage, [&](Block& block) { edit_stages(block.stages, action); });
-  }
-}
-
-void edit_blocks(std::vector<Stage>& stages, const std::function<void(Block&)>& action) {
-  for (Stage& stage : stages) {
-    edit_body(stage, [&](Block& block) {
-      action(block);
-      edit_blocks(block.stages, action);
-    });
-  }
-}
 
 namespace {
 

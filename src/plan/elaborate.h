@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "machine/machine.h"
 #include "plan/plan.h"
-#include "plan/reason.h"
+#include "program/reason.h"
 
 #include <memory>
 

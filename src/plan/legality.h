@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plan/plan.h"
-#include "plan/reason.h"
+#include "program/reason.h"
 
 #include <optional>
 #include <set>
