@@ -2,8 +2,7 @@
 #include "driver/module_tests.h"
 
 #include "driver/explain.h"
-#include "plan/default_plan.h"
-#include "plan/elaborate.h"
+#include "driver/compile.h"
 #include "program/evaluate.h"
 
 #include <fmt/format.h>
@@ -143,11 +142,11 @@ class TestRun {
 }  // namespace
 
 Structure structure_of(const Program& program, const Machine& machine) {
-  const auto shared = std::make_shared<const Program>(program);
-  const auto schedule = elaborate(shared, machine, default_plan(*shared, machine).plan);
-  ensure(bool(schedule), "structure_of: the default plan is legal");
-  Structure structure{schedule->passes, schedule->buffers, 0, schedule->loops};
-  for_each_stage(shared->stages, [&](const Stage&) { ++structure.stages; });
+  Options options;
+  options.stop_after = "elaborate";
+  const Schedule schedule = *compile(std::make_shared<const Program>(program), machine, options).schedule;
+  Structure structure{schedule.passes, schedule.buffers, 0, schedule.loops};
+  for_each_stage(program.stages, [&](const Stage&) { ++structure.stages; });
   return structure;
 }
 

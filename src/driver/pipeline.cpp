@@ -1,4 +1,5 @@
 // The pipeline: one table, in the order in which data moves.
+#include "cluster/cluster.h"
 #include "driver/compile.h"
 #include "plan/default_plan.h"
 #include "simplify/simplify.h"
@@ -10,6 +11,7 @@ namespace twill {
 namespace {
 
 void simplify_program(Compilation& c) {
+  if (!c.options.simplify) return;
   Simplified simplified = simplify(c.program);
   c.program = std::move(simplified.program);
   c.reasons = std::move(simplified.done);
@@ -21,7 +23,10 @@ void plan(Compilation& c) {
     c.plan = c.options.plan;
     return;
   }
-  Planned planned = default_plan(*c.program, c.machine);
+  Clustering clustering = c.options.clusters == Clusters::Greedy ? cluster_greedy(*c.program) : Clustering{};
+  c.reasons.insert(c.reasons.end(), clustering.done.begin(), clustering.done.end());
+  c.reasons.insert(c.reasons.end(), clustering.not_done.begin(), clustering.not_done.end());
+  Planned planned = default_plan(c.program, c.machine, clustering.lists);
   c.plan = std::move(planned.plan);
   c.reasons.insert(c.reasons.end(), planned.reasons.begin(), planned.reasons.end());
 }
@@ -50,7 +55,7 @@ void load(Compilation& c) {
 constexpr std::array passes = {
     PipelinePass{"simplify", "makes stages part of their only consumer, removes what nobody needs",
                  simplify_program},
-    PipelinePass{"plan", "decides loops, cores and memory: the given plan, or the default one", plan},
+    PipelinePass{"plan", "decides passes, loops, cores and memory: the given plan, or the default one", plan},
     PipelinePass{"elaborate", "derives what follows from the plan, or refuses it", elaborate_plan},
     PipelinePass{"nest", "loops, buffers and statements", lower},
     PipelinePass{"c", "C source", print},

@@ -218,6 +218,7 @@ Code StageNest::bring_over(Role& role) {
 Code StageNest::open_append(Role& role) {
   const Output& output = *role.output;
   Code code;
+  if (role.counts_for >= 0) return code;
   code.push_back({Born{as<SizeRef>(t_.program()[output.array].shape.front())->symbol}});
   const std::string name = t_.program()[output.array].name + "_starts";
   if (output.offsets) {
@@ -235,6 +236,7 @@ Code StageNest::open_append(Role& role) {
 
 /// After counting: where each part or row starts, the length, and memory for it.
 Code StageNest::join_counts(Role& role) {
+  if (role.counts_for >= 0) return {};
   const Output& output = *role.output;
   const Array array = t_.program()[output.array];
   const SymbolId length = as<SizeRef>(array.shape.front())->symbol;
@@ -262,6 +264,8 @@ Code StageNest::join_counts(Role& role) {
     code.push_back({SetSize{length, t_.read(role.starts)}});
   }
   append(code, allocate(output.array));
+  for (const Role& other : roles_)
+    if (other.counts_for == role.position) append(code, allocate(other.output->array));
   return code;
 }
 

@@ -68,7 +68,14 @@ void StageNest::find_roles() {
       if (is<Append>(combine) && role.running_level < 0) role.running_level = l;
       if (role.scan_level >= 0 && l > role.scan_level && !is<Fold>(combine)) role.scan_in_memory = true;
     }
-    if (role.shape == Shape::Append) role.running = t_.new_variable(name + "_at", Scalar::I64);
+    if (role.shape == Shape::Append && !output.offsets) {
+      for (std::size_t k = i + 1; k < stage_.outputs.size(); ++k)
+        if (is<Append>(stage_.outputs[k].combine.back()) &&
+            t_.program()[stage_.outputs[k].array].shape == t_.program()[output.array].shape)
+          role.counts_for = static_cast<int>(k);
+    }
+    if (role.shape == Shape::Append && role.counts_for < 0)
+      role.running = t_.new_variable(name + "_at", Scalar::I64);
     if (role.scan_dim >= 0 && !role.scan_in_memory) {
       const Operator& op = std::get<Scan>(output.combine[role.scan_dim]).op;
       role.running = t_.new_variable(name + "_run", op.type);
@@ -107,6 +114,7 @@ void StageNest::find_folds(Role& role) {
 }
 
 bool StageNest::active(const Role& role) const {
+  if (first_pass_ && role.counts_for >= 0) return role.read_back;
   if (!first_pass_ || role.read_back) return true;
   return role.shape == Shape::Append || role.schedule.merge == How::TwoPass;
 }
@@ -261,8 +269,11 @@ Code StageNest::point_loop(int level, DimId index, Expr lo, Expr hi) {
       }
       continue;
     }
-    for (const FoldGroup& group : role.folds) {
-      if (group.first_level <= level && !group.in_memory)
+    for (std::size_t g = 0; g < role.folds.size(); ++g) {
+      const FoldGroup& group = role.folds[g];
+      // An outer fold takes the inner one's result when the loop is done.
+      const bool outside = g + 1 < role.folds.size() && role.folds[g + 1].first_level <= level;
+      if (group.first_level <= level && !group.in_memory && !outside)
         loop.reductions.push_back({group.accumulator, group.op});
     }
     if (role.shape == Shape::Append && first_pass_) {

@@ -64,6 +64,7 @@ class StageNest {
     int scan_dim = -1;
     int scan_level = -1;
     bool scan_in_memory = false;
+    int counts_for = -1;  // append: the later role with the same length, which counts for both
     // running state of a scan (the accumulator) or an append (the next position)
     ArrayId running, running_seen;
     int running_level = -1;

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include "cluster/cluster.h"
 #include "fuzz/random_plan.h"
 #include "fuzz/shrink.h"
 #include "plan/default_plan.h"
@@ -123,9 +124,11 @@ FuzzCase fuzz_case(std::uint64_t seed, const FuzzOptions& options) {
   one.program = std::make_shared<const Program>(random_program(for_program, budget));
   for (int k = 0; k < options.inputs; ++k) one.inputs.push_back(random_inputs(*one.program, for_inputs));
   if (options.plans < 0) return one;
-  one.plans.push_back(default_plan(*one.program, options.judge.machine).plan);
-  for (int k = 0; k < options.plans; ++k)
-    one.plans.push_back(random_plan(one.program, options.judge.machine, for_plans));
+  one.simplify = for_plans.chance(75);
+  const std::shared_ptr<const Program> planned = one.planned();
+  const Machine& machine = options.judge.machine;
+  one.plans.push_back(default_plan(planned, machine, cluster_greedy(*planned).lists).plan);
+  for (int k = 0; k < options.plans; ++k) one.plans.push_back(random_plan(planned, machine, for_plans));
   return one;
 }
 

@@ -1,9 +1,11 @@
 // Random changes to the default plan, kept if they are legal.
 #include "fuzz/random_plan.h"
 
+#include "cluster/cluster.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
 #include "plan/legality.h"
+#include "program/check.h"
 
 #include <algorithm>
 
@@ -167,12 +169,38 @@ class Proposer {
   Rng& rng_;
 };
 
+/// The greedy sets, some of them cut in two or without some of their stages.
+std::vector<StageSets> random_sets(const std::shared_ptr<const Program>& program, Rng& rng) {
+  std::vector<StageSets> lists = cluster_greedy(*program).lists;
+  if (rng.chance(20)) return cluster_none(*program).lists;
+  for (StageSets& list : lists) {
+    for (std::size_t s = 0; s < list.sets.size(); ++s) {
+      if (list.sets[s].size() < 2 || !rng.chance(40)) continue;
+      const std::vector<StageSets> before = lists;
+      std::vector<std::string> out, in;
+      for (const std::string& stage : list.sets[s]) (rng.chance(50) ? out : in).push_back(stage);
+      if (out.empty() || in.empty()) continue;
+      const bool earlier = rng.chance(50);
+      list.sets[s] = earlier ? out : in;
+      list.sets.insert(list.sets.begin() + static_cast<std::ptrdiff_t>(s) + 1, earlier ? in : out);
+      const auto fused = fuse_sets(program, lists);
+      if (!fused || !diagnose(**fused, {.unused_inputs = false}).empty()) {
+        lists = before;
+        return lists;
+      }
+    }
+  }
+  return lists;
+}
+
 }  // namespace
 
 Plan random_plan(const std::shared_ptr<const Program>& program, const Machine& machine, Rng& rng) {
-  Plan plan = default_plan(*program, machine).plan;
+  const std::vector<StageSets> sets = random_sets(program, rng);
+  const std::shared_ptr<const Program> fused = *fuse_sets(program, sets);
+  Plan plan = default_plan(program, machine, sets).plan;
   std::map<std::string, const Stage*> stages;
-  for_each_stage(program->stages, [&](const Stage& stage) { stages[stage.name] = &stage; });
+  for_each_stage(fused->stages, [&](const Stage& stage) { stages[stage.name] = &stage; });
   const auto keep_if_legal = [&](auto&& change) {
     Plan candidate = plan;
     change(candidate);
@@ -184,9 +212,11 @@ Plan random_plan(const std::shared_ptr<const Program>& program, const Machine& m
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
     for (std::size_t c = 0; c < plan.blocks[b].clusters.size(); ++c) {
       if (rng.chance(10)) continue;
-      Proposer proposer(*stages.at(plan.blocks[b].clusters[c].instances.front().stage), rng);
+      const std::vector<Instance> instances = plan.blocks[b].clusters[c].instances;
+      Proposer proposer(*stages.at(instances.back().stage), rng);
       for (int tries = 0; tries < 12; ++tries) {
-        const Cluster cluster = proposer.propose();
+        Cluster cluster = proposer.propose();
+        cluster.instances = instances;
         if (keep_if_legal([&](Plan& p) { p.blocks[b].clusters[c] = cluster; })) break;
       }
     }

@@ -1,6 +1,7 @@
 // Makes a failing case smaller as long as it fails in the same way.
 #include "fuzz/shrink.h"
 
+#include "cluster/cluster.h"
 #include "fuzz/generate.h"
 #include "fuzz/tidy.h"
 #include "program/edit.h"
@@ -15,15 +16,38 @@ namespace twill {
 
 namespace {
 
+/// The sets of a plan without the stages that are gone; every stage by itself if that does not work.
+std::vector<StageSets> adapted_sets(const Program& program, const Plan& wanted) {
+  std::vector<StageSets> lists = cluster_none(program).lists;
+  for (StageSets& list : lists) {
+    const BlockPlan* block = wanted.find(list.owner, list.branch);
+    if (!block) continue;
+    std::set<std::string> open;
+    for (const auto& set : list.sets) open.insert(set.front());
+    std::vector<std::vector<std::string>> sets;
+    for (const Cluster& cluster : block->clusters) {
+      std::vector<std::string> set;
+      for (const Instance& instance : cluster.instances)
+        if (open.erase(instance.stage) > 0) set.push_back(instance.stage);
+      if (!set.empty()) sets.push_back(std::move(set));
+    }
+    if (!open.empty()) continue;
+    StageSets changed{list.owner, list.branch, std::move(sets)};
+    const auto fused = fuse_sets(std::make_shared<const Program>(program), std::span(&changed, 1));
+    if (fused && diagnose(**fused, {.unused_inputs = false}).empty()) list = std::move(changed);
+  }
+  return lists;
+}
+
 /// The clusters of a plan that still make sense for a changed program; the default ones elsewhere.
 Plan adapted(const std::shared_ptr<const Program>& program, const Machine& machine, const Plan& wanted) {
-  Plan plan = default_plan(*program, machine).plan;
+  Plan plan = default_plan(program, machine, adapted_sets(*program, wanted)).plan;
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
     for (std::size_t c = 0; c < plan.blocks[b].clusters.size(); ++c) {
-      const std::string stage = plan.blocks[b].clusters[c].instances.front().stage;
+      const std::vector<Instance> instances = plan.blocks[b].clusters[c].instances;
       for (const BlockPlan& block : wanted.blocks) {
         for (const Cluster& cluster : block.clusters) {
-          if (cluster.instances.front().stage != stage) continue;
+          if (cluster.instances != instances) continue;
           Plan candidate = plan;
           candidate.blocks[b].clusters[c] = cluster;
           if (elaborate(program, machine, candidate)) plan = std::move(candidate);
@@ -82,6 +106,7 @@ class Shrinker {
     // Ill-formed programs are of interest only if that is the failure.
     if (!kind_.starts_with("ill-formed") && !diagnose(tidied).empty()) return false;
     FuzzCase one;
+    one.simplify = best_.one.simplify;
     one.program = std::make_shared<const Program>(std::move(tidied));
     for (const auto& inputs : best_.one.inputs) {
       std::vector<Data> kept;
@@ -99,7 +124,7 @@ class Shrinker {
     }
     try {
       for (const Plan& plan : best_.one.plans)
-        one.plans.push_back(adapted(one.program, options_.machine, plan));
+        one.plans.push_back(adapted(one.planned(), options_.machine, plan));
     } catch (const std::exception&) {
       return false;
     }
@@ -164,7 +189,7 @@ class Shrinker {
         }
       };
       drop(p.stages);
-      edit_blocks(p.stages, [&](Block& block) { drop(block.stages); });
+      edit_blocks(p.stages, [&](const Stage&, int, Block& block) { drop(block.stages); });
       return done;
     });
   }
@@ -411,7 +436,8 @@ class Shrinker {
 
   bool simpler_plan() {
     if (best_.one.plans.size() != 1) return false;
-    const Plan plain = default_plan(program(), options_.machine).plan;
+    const std::shared_ptr<const Program> planned = best_.one.planned();
+    const Plan plain = default_plan(*planned, options_.machine).plan;
     if (best_.one.plans.front() == plain) return false;
     FuzzCase one = best_.one;
     one.plans = {plain};
@@ -424,7 +450,7 @@ class Shrinker {
         for (BlockPlan& block : plan.blocks)
           for (Cluster& cluster : block.clusters)
             if (cluster.instances == simple.instances) cluster = simple;
-        if (plan == best_.one.plans.front() || !elaborate(best_.one.program, options_.machine, plan))
+        if (plan == best_.one.plans.front() || !elaborate(planned, options_.machine, plan))
           continue;
         FuzzCase candidate = best_.one;
         candidate.plans = {std::move(plan)};

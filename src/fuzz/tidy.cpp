@@ -29,7 +29,7 @@ class Tidying {
         new_.constants.push_back({arrays_.at(constant.array), constant.elements});
     new_.stages = old_.stages;
     edit_stages(new_.stages, [&](Stage& stage) { stage_(stage); });
-    edit_blocks(new_.stages, [&](Block& block) {
+    edit_blocks(new_.stages, [&](const Stage&, int, Block& block) {
       for (Carry& carry : block.carries) carry = {array(carry.inside), array(carry.init), array(carry.next)};
       for (ArrayId& result : block.results) result = array(result);
     });

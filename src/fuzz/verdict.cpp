@@ -7,6 +7,7 @@
 #include "fuzz/random_plan.h"
 #include "program/check.h"
 #include "program/text.h"
+#include "simplify/simplify.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -57,19 +58,20 @@ std::optional<Expected> interpreted(const Program& program, std::span<const Data
   }
 }
 
-std::optional<Kernel> compiled(const std::shared_ptr<const Program>& program, const Plan& plan,
-                               const JudgeOptions& options, Verdict& verdict) {
+std::optional<Kernel> compiled(const FuzzCase& one, const Plan& plan, const JudgeOptions& options,
+                               Verdict& verdict) {
   try {
     Options compile_options;
     compile_options.plan = plan;
+    compile_options.simplify = one.simplify;
     compile_options.stop_after = "c";
-    Compilation compilation = compile(program, options.machine, compile_options);
+    Compilation compilation = compile(one.program, options.machine, compile_options);
     CompileOptions compiler;
-    compiler.flags = kernel_flags(program->strict);
+    compiler.flags = kernel_flags(one.program->strict);
     compiler.flags.insert(compiler.flags.end(), options.compiler_flags.begin(), options.compiler_flags.end());
     if (!options.cache.empty()) compiler.cache = options.cache;
     compiler.cache_bytes = std::int64_t{16} << 20;  // few of these kernels are ever run again
-    return Kernel(program, std::move(*compilation.source), compiler);
+    return Kernel(compilation.program, std::move(*compilation.source), compiler);
   } catch (const Error& error) {
     if (first(error).fault != Fault::Limit) throw Failed{"compile: " + first(error).code, error.what()};
     ++verdict.counts["not supported: " + first(error).code];
@@ -93,6 +95,33 @@ void compare(const Kernel& kernel, const Program& program, std::span<const Data>
   }
 }
 
+/// The simplified program does the same. What nobody needs is not computed in it, nor are errors met there: if
+/// the program fails, what the simplified one does is expected from now on.
+void judge_simplified(const FuzzCase& one, std::vector<std::optional<Expected>>& expected, Verdict& verdict) {
+  const std::shared_ptr<const Program> simplified = one.planned();
+  if (simplified == one.program) return;
+  ++verdict.counts["simplified"];
+  const auto failed = [&](std::string kind, const std::string& detail) {
+    throw Failed{std::move(kind), detail + "\nsimplified, it is\n" + print(*simplified)};
+  };
+  if (const std::vector<Diagnostic> wrong = diagnose(*simplified, {.unused_inputs = false}); !wrong.empty())
+    failed("simplified: " + wrong.front().code, Error(wrong).what());
+  if (simplify(simplified).program != simplified) failed("fixpoint", "simplifying it again changes it");
+  for (std::size_t k = 0; k < one.inputs.size(); ++k) {
+    if (!expected[k]) continue;
+    verdict.inputs = static_cast<int>(k);
+    std::optional<Expected> now = interpreted(*simplified, one.inputs[k], verdict);
+    if (!expected[k]->outcome) {
+      expected[k] = std::move(now);
+      continue;
+    }
+    if (!now || !now->outcome) failed("simplified: error", now ? now->error : "it is not supported");
+    if (const auto found = difference(*one.program, one.inputs[k], *expected[k]->outcome, *now->outcome))
+      failed("simplified: different", *found);
+  }
+  verdict.inputs = -1;
+}
+
 void judge(const FuzzCase& one, const JudgeOptions& options, Verdict& verdict) {
   const Program& program = *one.program;
   if (const std::vector<Diagnostic> wrong = diagnose(program); !wrong.empty())
@@ -103,10 +132,12 @@ void judge(const FuzzCase& one, const JudgeOptions& options, Verdict& verdict) {
     verdict.inputs = static_cast<int>(k);
     expected.push_back(interpreted(program, one.inputs[k], verdict));
   }
+  verdict.inputs = -1;
+  if (one.simplify) judge_simplified(one, expected, verdict);
   for (std::size_t p = 0; p < one.plans.size(); ++p) {
     verdict.plan = static_cast<int>(p);
     verdict.inputs = -1;
-    const std::optional<Kernel> kernel = compiled(one.program, one.plans[p], options, verdict);
+    const std::optional<Kernel> kernel = compiled(one, one.plans[p], options, verdict);
     if (!kernel) continue;
     ++verdict.counts["kernels"];
     for (const auto& [feature, count] : features_of(one.plans[p]))
@@ -124,6 +155,10 @@ void judge(const FuzzCase& one, const JudgeOptions& options, Verdict& verdict) {
 }
 
 }  // namespace
+
+std::shared_ptr<const Program> FuzzCase::planned() const {
+  return simplify ? twill::simplify(program).program : program;
+}
 
 Verdict judge(const FuzzCase& one, const JudgeOptions& options) {
   Verdict verdict;

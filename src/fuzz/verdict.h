@@ -17,8 +17,12 @@ namespace twill {
 /// What is tried: every plan with every set of inputs. No plan at all means the interpreter alone.
 struct FuzzCase {
   std::shared_ptr<const Program> program;
-  std::vector<Plan> plans;
+  std::vector<Plan> plans;  // of `planned`
   std::vector<std::vector<Data>> inputs;
+  bool simplify = true;
+
+  /// The program that plans are about: simplified, or as it is.
+  std::shared_ptr<const Program> planned() const;
 };
 
 /// What is wrong with a case, if anything. `kind` says in which way; a failure is shrunk as long as it stays

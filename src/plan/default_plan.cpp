@@ -429,4 +429,25 @@ Planned default_plan(const Program& program, const Machine& machine) {
   return Planner(program, machine).run();
 }
 
+Planned default_plan(const std::shared_ptr<const Program>& program, const Machine& machine,
+                     std::span<const StageSets> lists) {
+  const auto fused = fuse_sets(program, lists);
+  ensure(bool(fused), "default_plan: the sets can be joined");
+  Planned planned = default_plan(**fused, machine);
+  for (BlockPlan& block : planned.plan.blocks) {
+    for (const StageSets& list : lists) {
+      if (list.owner != block.owner || list.branch != block.branch) continue;
+      for (Cluster& cluster : block.clusters) {
+        for (const std::vector<std::string>& set : list.sets) {
+          if (set.back() != cluster.instances.front().stage) continue;
+          cluster.instances.clear();
+          for (const std::string& stage : set) cluster.instances.push_back({stage, 0});
+          break;
+        }
+      }
+    }
+  }
+  return planned;
+}
+
 }  // namespace twill

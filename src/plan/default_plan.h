@@ -1,7 +1,8 @@
-// The plan without a search: one pass per stage, loops ordered for contiguous access, the outermost
+// The plan without a search: one pass per set of stages, loops ordered for contiguous access, the outermost
 // independent dimension for the cores, the innermost contiguous one for SIMD.
 #pragma once
 
+#include "fuse/sets.h"
 #include "machine/machine.h"
 #include "plan/plan.h"
 #include "program/reason.h"
@@ -13,7 +14,9 @@ struct Planned {
   std::vector<Reason> reasons;  // what was decided and what was not possible
 };
 
-/// Always legal for a checked program.
+/// Always legal for a checked program: a pass for every stage, or for every set of stages, which can be joined.
 Planned default_plan(const Program& program, const Machine& machine);
+Planned default_plan(const std::shared_ptr<const Program>& program, const Machine& machine,
+                     std::span<const StageSets> lists);
 
 }  // namespace twill

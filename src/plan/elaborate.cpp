@@ -1,6 +1,7 @@
 // Walks a plan and its program together: order, legality, lifetimes, and what they add up to.
 #include "plan/elaborate.h"
 
+#include "fuse/sets.h"
 #include "plan/legality.h"
 #include "plan/lifetimes.h"
 
@@ -16,8 +17,9 @@ struct Refusal {
 
 class Elaboration {
  public:
-  explicit Elaboration(Schedule& schedule)
-      : schedule_(schedule), program_(*schedule.program), plan_(schedule.plan) {}
+  /// `plan`: with one stage in each cluster.
+  Elaboration(Schedule& schedule, const Plan& plan)
+      : schedule_(schedule), program_(*schedule.program), plan_(plan) {}
 
   void run() {
     schedule_.body = block("", 0, stages_of(program_), false);
@@ -111,7 +113,7 @@ class Elaboration {
     std::vector<const Stage*> order;
     std::size_t last_effect = 0;
     for (const Cluster& cluster : plan.clusters) {
-      if (cluster.instances.size() != 1) refuse("not-supported", {}, "a cluster holds exactly one stage");
+      if (cluster.instances.empty()) refuse("no-stage", {}, "a cluster without a stage");
       const std::string& name = cluster.instances.front().stage;
       const auto found = position.find(name);
       if (found == position.end())
@@ -232,11 +234,25 @@ class Elaboration {
 }  // namespace
 
 Result<Schedule, Reason> elaborate(std::shared_ptr<const Program> program, const Machine&, const Plan& plan) {
+  Plan joined = plan;
+  std::vector<StageSets> lists;
+  for (BlockPlan& block : joined.blocks) {
+    StageSets list{block.owner, block.branch, {}};
+    for (Cluster& cluster : block.clusters) {
+      std::vector<std::string> names;
+      for (const Instance& instance : cluster.instances) names.push_back(instance.stage);
+      if (!names.empty()) cluster.instances = {{names.back(), 0}};
+      list.sets.push_back(std::move(names));
+    }
+    lists.push_back(std::move(list));
+  }
+  auto fused = fuse_sets(program, lists);
+  if (!fused) return fused.why();
   Schedule schedule;
-  schedule.program = std::move(program);
+  schedule.program = std::move(fused).value();
   schedule.plan = plan;
   try {
-    Elaboration(schedule).run();
+    Elaboration(schedule, joined).run();
   } catch (Refusal& refusal) {
     return std::move(refusal.reason);
   }

@@ -246,7 +246,18 @@ bool Checker::check_companion(const Output& output, std::optional<ArrayId> array
   return false;
 }
 
-bool Checker::check_born(const Output& output, ArrayId array, const char* what, const Scope& outer) {
+namespace {
+
+/// Do two appends have the same length because they take their values at the same points?
+bool append_together(const Program& program, const Output& a, const Output& b) {
+  return a.combine == b.combine && a.guard == b.guard && std::ranges::all_of(a.combine, is<Append>) &&
+         program[a.array].shape == program[b.array].shape;
+}
+
+}  // namespace
+
+bool Checker::check_born(const Stage& stage, const Output& output, ArrayId array, const char* what,
+                         const Scope& outer) {
   const Array& held = program_[array];
   const auto* size = held.rank() == 1 ? as<SizeRef>(held.shape[0]) : nullptr;
   if (!size || !has(size->symbol) || program_[size->symbol].origin != Symbol::Origin::Born) {
@@ -256,7 +267,10 @@ bool Checker::check_born(const Output& output, ArrayId array, const char* what, 
            "its only extent is a size of its own, of origin Born");
     return false;
   }
-  if (outer.sees(size->symbol) || !born_.insert(size->symbol).second) {
+  const bool shared = std::ranges::any_of(
+      std::span(stage.outputs).first(static_cast<std::size_t>(&output - stage.outputs.data())),
+      [&](const Output& before) { return append_together(program_, before, output); });
+  if (outer.sees(size->symbol) || (!born_.insert(size->symbol).second && !shared)) {
     report("E0325", first_place({held.place, output.place}),
            fmt::format("size {} is born twice, the second time as the length of '{}'",
                        name_of(program_, size->symbol), held.name),
@@ -301,7 +315,7 @@ bool Checker::check_collection(const Stage& stage, const Output& output, const S
   const Array& values = program_[output.array];
   // What a fold of a group needs is one length: that of keys and values.
   if (folds) {
-    good = check_born(output, *output.keys, "keys", outer);
+    good = check_born(stage, output, *output.keys, "keys", outer);
     if (good && !(values.rank() == 1 && same_size(values.shape[0], program_[*output.keys].shape[0]))) {
       report("E0319", place,
              fmt::format("group '{}' is {}, but needs one value for each of its keys, {}", values.name,
@@ -309,8 +323,8 @@ bool Checker::check_collection(const Stage& stage, const Output& output, const S
       good = false;
     }
   } else {
-    good = check_born(output, output.array, "collection", outer);
-    if (groups) good = check_born(output, *output.keys, "keys", outer) && good;
+    good = check_born(stage, output, output.array, "collection", outer);
+    if (groups) good = check_born(stage, output, *output.keys, "keys", outer) && good;
   }
   if (groups && !is_hashable(program_[*output.keys].type)) {
     report("E0320", place,

@@ -27,16 +27,16 @@ void for_each_slot(Stage& stage, const std::function<void(Expr&)>& action) {
 
 namespace {
 
-void edit_body(Stage& stage, const std::function<void(Block&)>& action) {
-  const auto edit = [&](std::shared_ptr<const Block>& held) {
+void edit_body(Stage& stage, const std::function<void(int, Block&)>& action) {
+  const auto edit = [&](int branch, std::shared_ptr<const Block>& held) {
     Block block = *held;
-    action(block);
+    action(branch, block);
     held = std::make_shared<const Block>(std::move(block));
   };
-  if (auto* nested = std::get_if<Nested>(&stage.body)) edit(nested->block);
+  if (auto* nested = std::get_if<Nested>(&stage.body)) edit(0, nested->block);
   if (auto* branch = std::get_if<Branch>(&stage.body)) {
-    edit(branch->then);
-    edit(branch->otherwise);
+    edit(0, branch->then);
+    edit(1, branch->otherwise);
   }
 }
 
@@ -45,14 +45,15 @@ void edit_body(Stage& stage, const std::function<void(Block&)>& action) {
 void edit_stages(std::vector<Stage>& stages, const std::function<void(Stage&)>& action) {
   for (Stage& stage : stages) {
     action(stage);
-    edit_body(stage, [&](Block& block) { edit_stages(block.stages, action); });
+    edit_body(stage, [&](int, Block& block) { edit_stages(block.stages, action); });
   }
 }
 
-void edit_blocks(std::vector<Stage>& stages, const std::function<void(Block&)>& action) {
+void edit_blocks(std::vector<Stage>& stages,
+                 const std::function<void(const Stage&, int branch, Block&)>& action) {
   for (Stage& stage : stages) {
-    edit_body(stage, [&](Block& block) {
-      action(block);
+    edit_body(stage, [&](int branch, Block& block) {
+      action(stage, branch, block);
       edit_blocks(block.stages, action);
     });
   }

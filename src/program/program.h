@@ -33,7 +33,8 @@
 //   group    Group+ : keys, offsets and values; with an operator: keys and one folded value per key
 //
 // A born length (of append and group) is a size symbol that the stage defines: the extent of its values
-// (append), of its keys and of its values (group).
+// (append), of its keys and of its values (group). Appends of one stage that take their values at the same
+// points (equal guards, no rows) may share their length.
 //
 // A stage with a Seq dimension that reads its own output sees the current version: the array it is `into`,
 // overwritten by all earlier points. The element must have been written by an earlier point or be given

@@ -3,8 +3,8 @@
 
 namespace twill {
 
-bool remove_dead(Scope& scope, Notes& notes) {
-  std::set<ArrayId> needed = scope.kept;
+bool remove_dead(Region& region, Notes& notes) {
+  std::set<ArrayId> needed = region.kept;
   std::set<SymbolId> sizes;
   const auto need_sizes = [&](Expr root) {
     visit(root, [&](Expr node) {
@@ -12,24 +12,24 @@ bool remove_dead(Scope& scope, Notes& notes) {
     });
   };
   const auto need_shape = [&](ArrayId array) {
-    for (const Expr extent : scope.program[array].shape) {
+    for (const Expr extent : region.program[array].shape) {
       need_sizes(extent);
       visit(extent, [&](Expr node) {
         if (const auto* read = as<Read>(node)) needed.insert(read->array);
       });
     }
   };
-  for (const ArrayId array : scope.kept) need_shape(array);
+  for (const ArrayId array : region.kept) need_shape(array);
   bool changed = false;
   std::vector<Stage> alive;
-  for (std::size_t s = scope.stages.size(); s-- > 0;) {
-    Stage& stage = scope.stages[s];
+  for (std::size_t s = region.stages.size(); s-- > 0;) {
+    Stage& stage = region.stages[s];
     const auto is_needed = [&](const Output& output) {
       for (const ArrayId array : defined_arrays(output)) {
         if (needed.contains(array)) return true;
-        for (const Expr extent : scope.program[array].shape) {
+        for (const Expr extent : region.program[array].shape) {
           const auto* size = as<SizeRef>(extent);
-          const bool born = size && scope.program[size->symbol].origin == Symbol::Origin::Born;
+          const bool born = size && region.program[size->symbol].origin == Symbol::Origin::Born;
           if (born && sizes.contains(size->symbol)) return true;
         }
       }
@@ -46,20 +46,24 @@ bool remove_dead(Scope& scope, Notes& notes) {
       continue;
     }
     if (splits) {
+      // What a stage reads of its own past stays with it.
+      std::set<ArrayId> own;
+      for (const Output& output : stage.outputs)
+        if (reads(stage, output.array)) own.insert(output.array);
       for (Output& output : stage.outputs) {
-        if (is_needed(output)) {
+        if (is_needed(output) || own.contains(output.array)) {
           outputs.push_back(std::move(output));
         } else {
           notes.done.push_back({"dead",
                                 {stage.name},
-                                "nobody needs '" + scope.program[output.array].name + "'",
+                                "nobody needs '" + region.program[output.array].name + "'",
                                 output.place});
           changed = true;
         }
       }
       stage.outputs = std::move(outputs);
     }
-    for (const ArrayId array : reads_of(scope.program, stage)) needed.insert(array);
+    for (const ArrayId array : reads_of(region.program, stage)) needed.insert(array);
     for_each_stage({&stage, 1}, [&](const Stage& inner) {
       for_each_expr(inner, need_sizes);
       for (const Output& output : inner.outputs) {
@@ -68,7 +72,7 @@ bool remove_dead(Scope& scope, Notes& notes) {
     });
     alive.push_back(std::move(stage));
   }
-  scope.stages.assign(std::make_move_iterator(alive.rbegin()), std::make_move_iterator(alive.rend()));
+  region.stages.assign(std::make_move_iterator(alive.rbegin()), std::make_move_iterator(alive.rend()));
   return changed;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 struct Pass {
   std::string_view name;
-  bool (*run)(Scope&, Notes&);
+  bool (*run)(Region&, Notes&);
 };
 
 constexpr std::array passes = {
@@ -29,7 +29,7 @@ Simplified simplify(std::shared_ptr<const Program> program) {
     result.not_done.clear();
     for (const Pass& pass : passes) {
       Notes notes;
-      changed = in_all_scopes(*current, [&](Scope& scope) { return pass.run(scope, notes); }) || changed;
+      changed = in_all_regions(*current, [&](Region& region) { return pass.run(region, notes); }) || changed;
       result.done.insert(result.done.end(), notes.done.begin(), notes.done.end());
       result.not_done.insert(result.not_done.end(), notes.not_done.begin(), notes.not_done.end());
     }

@@ -2,29 +2,26 @@
 #pragma once
 
 #include "program/program.h"
-#include "program/reason.h"
 
+#include <functional>
 #include <map>
 #include <set>
 
 namespace twill {
 
 /// The program's own list of stages, or a block's.
-struct Scope {
+struct Region {
   Program& program;
   std::vector<Stage>& stages;
   std::set<ArrayId> kept;  // needed after the last stage: results, and the next states of a loop
+  std::string owner;       // the stage whose block it is; empty for the program's own list
+  int branch = 0;          // 1: the block `otherwise`
 };
 
-/// What a pass says about its decisions.
-struct Notes {
-  std::vector<Reason> done, not_done;
-};
-
-/// Who defines and uses the arrays of a scope. Stages are named by their position.
-class Uses {
+/// Who defines and uses the arrays of a region. Stages are named by their position.
+class UseTable {
  public:
-  explicit Uses(const Scope& scope);
+  explicit UseTable(const Region& region);
 
   /// The stage that defines the array here; -1 if none does.
   int definer(ArrayId array) const;
@@ -49,7 +46,13 @@ class Uses {
   std::vector<std::set<SymbolId>> sizes_;
 };
 
+/// The lengths of the collections that a stage fills.
+std::set<SymbolId> lengths_born_in(const Program& program, const Stage& stage);
+
+/// Arrays of the producer that nobody needs if it becomes part of the consumer.
+std::set<ArrayId> gone_into(const Region& region, const UseTable& uses, int producer, int consumer);
+
 /// Applies a pass to the program's stages and to all blocks; says whether any call changed something.
-bool in_all_scopes(Program& program, const std::function<bool(Scope&)>& pass);
+bool in_all_regions(Program& program, const std::function<bool(Region&)>& pass);
 
 }  // namespace twill

@@ -1,0 +1,247 @@
+// The greedy choice. Vertical before horizontal: a sibling must not take the place of a producer or a consumer.
+// Sets never wait for each other in a circle, through however many others.
+#include "cluster/cluster.h"
+
+#include "fuse/profit.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace twill {
+
+namespace {
+
+/// Arrays that one loop can walk at the same time before they get into each other's way in the caches.
+constexpr std::size_t most_streams = 24;
+
+class Greedy {
+ public:
+  Greedy(Region& region, Clustering& result) : region_(region), result_(result), joiner_(region) {
+    const std::size_t count = region.stages.size();
+    for (const Stage& stage : region.stages) names_.push_back(stage.name);
+    for (std::size_t s = 0; s < count; ++s) {
+      sets_.push_back({{static_cast<int>(s)}, static_cast<int>(s)});
+      operations_.push_back(operations_of(region.stages[s]));
+      in_order_.push_back(runs_in_order(region.program, region.stages[s]));
+    }
+    set_of_.resize(count);
+    std::iota(set_of_.begin(), set_of_.end(), 0);
+    find_dependences();
+  }
+
+  void run() {
+    const int count = static_cast<int>(sets_.size());
+    for (int s = 0; s < count; ++s) join_producers(s);
+    std::map<std::pair<const Node*, const Node*>, std::vector<int>> by_range;
+    for (int s = 0; s < count; ++s) {
+      if (sets_[index(s)].members.empty()) continue;
+      const Stage& stage = joiner_[sets_[index(s)].holder];
+      if (stage.dims.empty()) continue;
+      auto& same_range = by_range[{stage.dims.front().lo.get(), stage.dims.front().hi.get()}];
+      join_sibling(s, same_range);
+      if (!sets_[index(s)].members.empty()) same_range.push_back(s);
+    }
+    write_down();
+  }
+
+ private:
+  /// Stages that are one. `holder`: the position that holds the joined stage.
+  struct Set {
+    std::vector<int> members;
+    int holder;
+  };
+
+  static std::size_t index(int position) { return static_cast<std::size_t>(position); }
+
+  void find_dependences() {
+    std::map<SymbolId, int> born;
+    std::map<std::string, int> last_effect;
+    for (std::size_t s = 0; s < region_.stages.size(); ++s) {
+      const Stage& stage = region_.stages[s];
+      std::set<int> before;
+      for (const ArrayId array : reads_of(region_.program, stage))
+        if (const int definer = joiner_.uses().definer(array); definer >= 0) before.insert(definer);
+      for (const auto& [symbol, definer] : born)
+        if (joiner_.uses().users(symbol).contains(static_cast<int>(s))) before.insert(definer);
+      for_each_stage({&stage, 1}, [&](const Stage& inner) {
+        for (const Effect& effect : inner.effects) {
+          if (const auto found = last_effect.find(effect.kind); found != last_effect.end())
+            if (found->second != static_cast<int>(s)) before.insert(found->second);
+          last_effect[effect.kind] = static_cast<int>(s);
+        }
+      });
+      for (const SymbolId symbol : lengths_born_in(region_.program, stage)) born[symbol] = static_cast<int>(s);
+      before.erase(static_cast<int>(s));
+      before_.push_back(std::move(before));
+    }
+  }
+
+  /// Sets that have to run before a set.
+  std::set<int> sets_before(int set) const {
+    std::set<int> found;
+    for (const int member : sets_[index(set)].members)
+      for (const int other : before_[index(member)]) found.insert(set_of_[index(other)]);
+    found.erase(set);
+    return found;
+  }
+
+  /// Does a set have to run after `first` and before `second`?
+  bool is_between(int first, int second) const {
+    const int earliest = sets_[index(first)].members.front();
+    std::vector<int> open;
+    std::set<int> seen = {second, first};
+    for (const int set : sets_before(second))
+      if (seen.insert(set).second) open.push_back(set);
+    while (!open.empty()) {
+      const int set = open.back();
+      open.pop_back();
+      // Whatever depends on the first stage of a set comes after it in the program.
+      if (sets_[index(set)].members.back() < earliest) continue;
+      for (const int other : sets_before(set)) {
+        if (other == first) return true;
+        if (seen.insert(other).second) open.push_back(other);
+      }
+    }
+    return false;
+  }
+
+  Reason reason(std::string code, int a, int b, const std::string& why) const {
+    const std::string &first = joiner_[sets_[index(a)].holder].name,
+                      &second = joiner_[sets_[index(b)].holder].name;
+    return {std::move(code),
+            {first, second},
+            "'" + first + "' and '" + second + "' stay apart: " + why,
+            joiner_[sets_[index(b)].holder].place};
+  }
+
+  /// Nothing if the two have become one.
+  std::optional<Reason> join(int a, int b, bool siblings) {
+    // The set that is held later in the program comes second.
+    if (sets_[index(a)].holder > sets_[index(b)].holder) std::swap(a, b);
+    Set &first = sets_[index(a)], &second = sets_[index(b)];
+    if (is_between(a, b) || is_between(b, a))
+      return reason("cycle", a, b, "what is computed between them needs the one and is needed by the other");
+    if (sets_before(a).contains(b)) return reason("cycle", a, b, "they need each other");
+    if (auto apart = joiner_.why_not(first.holder, second.holder)) return apart;
+    if (siblings && in_order_[index(first.holder)] != in_order_[index(second.holder)])
+      return reason("parallelism", a, b, "only one of them runs in order");
+    if (!siblings) {
+      if (auto worse = why_worse(region_.program, joiner_[first.holder], operations_[index(first.holder)],
+                                 joiner_[second.holder]))
+        return worse;
+    }
+    if (streams(first.holder, second.holder) > most_streams)
+      return reason("streams", a, b, "one loop would walk too many arrays");
+    const std::string before = joiner_[first.holder].name, after = joiner_[second.holder].name;
+    result_.done.push_back({siblings ? "horizontal" : "vertical",
+                            {before, after},
+                            "'" + before + "' and '" + after + "' share a loop",
+                            joiner_[second.holder].place});
+    joiner_.join(first.holder, second.holder);
+    operations_[index(second.holder)] += operations_[index(first.holder)];
+    in_order_[index(second.holder)] = in_order_[index(second.holder)] || in_order_[index(first.holder)];
+    for (const int member : first.members) set_of_[index(member)] = b;
+    second.members.insert(second.members.end(), first.members.begin(), first.members.end());
+    std::sort(second.members.begin(), second.members.end());
+    first.members.clear();
+    return std::nullopt;
+  }
+
+  std::size_t streams(int first, int second) const {
+    std::set<ArrayId> arrays = joiner_.uses().reads(first);
+    arrays.insert(joiner_.uses().reads(second).begin(), joiner_.uses().reads(second).end());
+    for (const int position : {first, second})
+      for (const Output& output : joiner_[position].outputs) arrays.insert(output.array);
+    return arrays.size();
+  }
+
+  /// All sets whose elements the stage reads, the nearest first.
+  void join_producers(int stage) {
+    std::set<int> tried;
+    while (true) {
+      const int own = set_of_[index(stage)];
+      int next = -1;
+      for (const ArrayId array : joiner_.uses().reads(sets_[index(own)].holder)) {
+        const int definer = joiner_.uses().definer(array);
+        if (definer < 0 || set_of_[index(definer)] == own || tried.contains(set_of_[index(definer)])) continue;
+        if (next < 0 || sets_[index(set_of_[index(definer)])].holder > sets_[index(next)].holder)
+          next = set_of_[index(definer)];
+      }
+      if (next < 0) return;
+      tried.insert(next);
+      if (auto apart = join(next, own, false)) result_.not_done.push_back(std::move(*apart));
+    }
+  }
+
+  void join_sibling(int set, std::vector<int>& candidates) {
+    for (const int other : candidates) {
+      if (sets_[index(other)].members.empty()) continue;
+      auto apart = join(other, set, true);
+      if (!apart) {
+        // Its place in the list of candidates is that of the earlier one.
+        const int joined = sets_[index(set)].members.empty() ? other : set;
+        std::replace(candidates.begin(), candidates.end(), other, joined);
+        return;
+      }
+      result_.not_done.push_back(std::move(*apart));
+    }
+  }
+
+  /// The sets, each after those that it needs, otherwise in the order of the program.
+  void write_down() {
+    StageSets list{region_.owner, region_.branch, {}};
+    std::set<int> open, done;
+    for (int s = 0; s < static_cast<int>(sets_.size()); ++s)
+      if (!sets_[index(s)].members.empty()) open.insert(s);
+    std::vector<int> order(open.begin(), open.end());
+    std::sort(order.begin(), order.end(), [&](int a, int b) {
+      return sets_[index(a)].members.front() < sets_[index(b)].members.front();
+    });
+    const std::function<void(int)> place = [&](int set) {
+      if (!done.insert(set).second) return;
+      for (const int other : sets_before(set)) place(other);
+      std::vector<std::string> names;
+      for (const int member : sets_[index(set)].members) names.push_back(names_[index(member)]);
+      list.sets.push_back(std::move(names));
+    };
+    for (const int set : order) place(set);
+    result_.lists.push_back(std::move(list));
+  }
+
+  Region& region_;
+  Clustering& result_;
+  Joiner joiner_;
+  std::vector<std::string> names_;
+  std::vector<Set> sets_;
+  std::vector<int> set_of_;              // by stage
+  std::vector<int> operations_;          // by holder
+  std::vector<bool> in_order_;           // by holder
+  std::vector<std::set<int>> before_;    // by stage: stages that have to run before
+};
+
+}  // namespace
+
+Clustering cluster_greedy(const Program& program) {
+  Clustering result;
+  Program scratch = program;
+  in_all_regions(scratch, [&](Region& region) {
+    // Blocks of joined stages do not exist, so every list is looked at as it is.
+    Greedy(region, result).run();
+    return false;
+  });
+  return result;
+}
+
+Clustering cluster_none(const Program& program) {
+  Clustering result;
+  Program scratch = program;
+  in_all_regions(scratch, [&](Region& region) {
+    StageSets list{region.owner, region.branch, {}};
+    for (const Stage& stage : region.stages) list.sets.push_back({stage.name});
+    result.lists.push_back(std::move(list));
+    return false;
+  });
+  return result;
+}
+
+}  // namespace twill

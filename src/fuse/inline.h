@@ -1,0 +1,22 @@
+// inline: the value of an element takes the place of its read, wherever in the array that is.
+#pragma once
+
+#include "program/program.h"
+#include "program/reason.h"
+
+#include <optional>
+
+namespace twill {
+
+/// Why reads of the output by the consumer cannot be replaced by what the producer computes there; nothing if
+/// they can. The output has to be a map: one value per point, at the point's own place.
+std::optional<Reason> why_not_inline(const Program& program, const Stage& producer, const Output& output,
+                                     const Stage& consumer);
+
+/// Does the consumer read every element of the array at most once?
+bool reads_each_once(const Stage& consumer, ArrayId array);
+
+/// Replaces the reads. Only if nothing speaks against it.
+void inline_reads(Program& program, const Output& output, Stage& consumer);
+
+}  // namespace twill

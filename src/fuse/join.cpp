@@ -1,0 +1,369 @@
+#include "fuse/join.h"
+
+#include "base/error.h"
+
+#include "fuse/region.h"
+#include "program/edit.h"
+#include "program/index_use.h"
+
+#include <algorithm>
+#include <map>
+
+namespace twill {
+
+namespace {
+
+template <class C>
+bool any_is(const Stage& stage) {
+  return std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
+    return std::any_of(output.combine.begin(), output.combine.end(), is<C>);
+  });
+}
+
+template <class C>
+bool all_are(const Output& output) {
+  return std::all_of(output.combine.begin(), output.combine.end(), is<C>);
+}
+
+bool is_never(const Stage& stage) {
+  return std::find(stage.hints.begin(), stage.hints.end(), Hint::Never) != stage.hints.end();
+}
+
+/// Is nothing lost if the loops inside of the outermost one do not run at all?
+bool acts_as_one(const Output& output) {
+  return std::all_of(output.combine.begin(), output.combine.end(),
+                     [&](const Combine& combine) { return combine == output.combine.front(); });
+}
+
+/// How the points of the second stage are found among those of the first.
+struct Meeting {
+  std::map<DimId, DimId> names;         // dimensions of the second that are dimensions of the first
+  const Output* collection = nullptr;   // the second goes through this output of the first
+  std::map<const Node*, Expr> values;   // reads of the second, and what they stand for
+};
+
+class Judge {
+ public:
+  explicit Judge(const Joint& joint)
+      : program_(joint.program), first_(joint.first), second_(joint.second), gone_(joint.gone) {}
+
+  /// Nothing: they do not meet, and `reason` says why.
+  std::optional<Meeting> meet() {
+    if (!alone() || !in_order()) return std::nullopt;
+    return goes_over() ? over() : same_points();
+  }
+
+  std::optional<Reason> reason;
+
+ private:
+  bool no(std::string code, const std::string& why) {
+    reason = Reason{std::move(code),
+                    {first_.name, second_.name},
+                    "'" + first_.name + "' and '" + second_.name + "' stay apart: " + why,
+                    second_.place};
+    return false;
+  }
+  std::nullopt_t refuse(std::string code, const std::string& why) {
+    no(std::move(code), why);
+    return std::nullopt;
+  }
+  std::string quoted(ArrayId array) const { return "'" + program_[array].name + "'"; }
+
+  /// What each stage says about itself.
+  bool alone() {
+    for (const Stage* stage : {&first_, &second_}) {
+      const std::string name = "'" + stage->name + "'";
+      if (is_never(*stage)) return no("never", name + " says never");
+      if (!std::holds_alternative<Formula>(stage->body)) return no("block", name + " is a block");
+      if (stage->dims.empty()) return no("no-loop", name + " has no loop");
+      if (any_is<Seq>(*stage)) return no("sequence", name + " runs step by step");
+    }
+    for (const Output& output : first_.outputs) {
+      if (output.force && reads(second_, output.array))
+        return no("forced", quoted(output.array) + " is forced");
+      for (const Output& version : second_.outputs)
+        if (version.into == output.array)
+          return no("version", quoted(version.array) + " is a new version of " + quoted(output.array));
+    }
+    return true;
+  }
+
+  /// What runs in order: effects, and scans from opposite ends.
+  bool in_order() {
+    for (const Effect& mine : first_.effects)
+      for (const Effect& other : second_.effects)
+        if (mine.kind == other.kind) return no("effect-order", "both " + mine.kind + ", one after the other");
+    const auto backwards = [](const Stage& stage) {
+      return std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
+        return std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& combine) {
+          const auto* scan = std::get_if<Scan>(&combine);
+          return scan && scan->from == Direction::Right;
+        });
+      });
+    };
+    const auto any_order = [](const Stage& stage) {
+      return stage.effects.empty() && std::all_of(stage.outputs.begin(), stage.outputs.end(), all_are<Cat>);
+    };
+    if ((backwards(first_) && !any_order(second_)) || (backwards(second_) && !any_order(first_)))
+      return no("direction", "one runs from the right, and the other in order");
+    return true;
+  }
+
+  /// The output of the first stage that has the length of the second's outermost dimension.
+  const Output* goes_over() const {
+    const Dim& outer = second_.dims.front();
+    const auto* length = as<SizeRef>(outer.hi);
+    if (!length) return nullptr;
+    for (const Output& output : first_.outputs) {
+      if (!output.combine.empty() && is<Append>(output.combine.front()) && !output.offsets &&
+          program_[output.array].shape.front() == outer.hi)
+        return &output;
+    }
+    return nullptr;
+  }
+
+  /// The reads of the first stage's arrays in the second's expressions.
+  std::vector<Expr> reads_of_first() const {
+    std::set<ArrayId> defined;
+    for (const Output& output : first_.outputs)
+      for (const ArrayId array : defined_arrays(output)) defined.insert(array);
+    std::vector<Expr> found;
+    std::set<const Node*> seen;
+    for_each_expr(second_, [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const auto* read = as<Read>(node);
+        if (read && defined.contains(read->array) && seen.insert(node.get()).second) found.push_back(node);
+      });
+    });
+    return found;
+  }
+
+  const Output& output_of(ArrayId array) const {
+    return *std::find_if(first_.outputs.begin(), first_.outputs.end(), [&](const Output& output) {
+      const auto defined = defined_arrays(output);
+      return std::find(defined.begin(), defined.end(), array) != defined.end();
+    });
+  }
+
+  /// The element as the array would hold it.
+  Expr element(const Output& output) const {
+    return program_.pool->cast(program_[output.array].type, output.value);
+  }
+
+  std::optional<Meeting> same_points() {
+    if (first_.dims.size() != second_.dims.size()) return refuse("range", "their loops have different ranges");
+    Meeting meeting;
+    for (std::size_t d = 0; d < first_.dims.size(); ++d) {
+      const Dim &mine = first_.dims[d], &other = second_.dims[d];
+      if (renamed(other.lo, meeting.names) != mine.lo || renamed(other.hi, meeting.names) != mine.hi)
+        return refuse("range", "their loops have different ranges");
+      meeting.names[other.id] = mine.id;
+    }
+    if (uses_length_of_first())
+      return refuse("length", "'" + second_.name + "' needs to know how long a collection has become");
+    for (const Expr node : reads_of_first()) {
+      const Read& read = *as<Read>(node);
+      const Output& output = output_of(read.array);
+      if (output.array != read.array || !all_are<Cat>(output))
+        return refuse("whole", quoted(read.array) + " is complete only after the whole loop");
+      if (output.guard) return refuse("whole", quoted(read.array) + " is not computed at every point");
+      if (output.at.size() != first_.dims.size() || node->args.size() != output.at.size())
+        return refuse("other-element", quoted(read.array) + " is read at another point than its own");
+      for (std::size_t k = 0; k < output.at.size(); ++k) {
+        if (read.rules[k] != Boundary::Inside || renamed(node->args[k], meeting.names) != output.at[k] ||
+            !as<IndexRef>(output.at[k]))
+          return refuse("other-element", quoted(read.array) + " is read at another point than its own");
+      }
+      meeting.values[node.get()] = element(output);
+    }
+    return meeting;
+  }
+
+  std::optional<Meeting> over() {
+    Meeting meeting;
+    meeting.collection = goes_over();
+    const Dim& outer = second_.dims.front();
+    const Expr length = outer.hi;
+    const auto* from = as<Literal>(outer.lo);
+    const std::string elements = "the elements of " + quoted(meeting.collection->array);
+    const Expr index = program_.pool->index(outer.id);
+    if (!from || from->value.i != 0)
+      return refuse("other-element", "'" + second_.name + "' does not go through all of " + elements);
+    for (const Expr node : reads_of_first()) {
+      const Read& read = *as<Read>(node);
+      const Output& output = output_of(read.array);
+      const bool together = output.array == read.array && program_[output.array].shape.size() == 1 &&
+                            program_[output.array].shape.front() == length;
+      if (!together) return refuse("whole", quoted(read.array) + " is complete only after the whole loop");
+      if (read.rules.front() != Boundary::Inside || node->args.front() != index)
+        return refuse("other-element",
+                      "'" + second_.name + "' does not go through " + elements + " one by one");
+      meeting.values[node.get()] = element(output);
+    }
+    if (!loses_position(meeting, elements)) return std::nullopt;
+    if (second_.dims.size() > 1) {
+      if (std::any_of(first_.outputs.begin(), first_.outputs.end(),
+                      [&](const Output& output) { return !gone_.contains(output.array); }))
+        return refuse("depth", "'" + second_.name + "' has loops inside, and " +
+                                   quoted(meeting.collection->array) + " is needed elsewhere as well");
+      if (!first_.effects.empty())
+        return refuse("depth", "'" + second_.name + "' has loops inside, and '" + first_.name + "' has effects");
+      if (meeting.collection->guard && !std::all_of(second_.outputs.begin(), second_.outputs.end(), acts_as_one))
+        return refuse("guard", "the loops inside of '" + second_.name + "' have results of their own");
+    }
+    return meeting;
+  }
+
+  /// Can the second stage do without the position of an element, and without the length?
+  bool loses_position(const Meeting& meeting, const std::string& elements) {
+    const Dim& outer = second_.dims.front();
+    const Expr index = program_.pool->index(outer.id);
+    const auto* length = as<SizeRef>(outer.hi);
+    bool position = false, long_as = false;
+    const auto look = [&](Expr root) {
+      if (!root) return;
+      const Expr rest = rewrite(*program_.pool, root, [&](Expr node) {
+        return meeting.values.contains(node.get()) ? program_.pool->arg(0, node->type) : Expr{};
+      });
+      position = position || mentions(rest, outer.id);
+      visit(rest, [&](Expr node) {
+        const auto* size = as<SizeRef>(node);
+        long_as = long_as || (size && size->symbol == length->symbol);
+      });
+    };
+    for (std::size_t d = 1; d < second_.dims.size(); ++d) {
+      look(second_.dims[d].lo);
+      look(second_.dims[d].hi);
+    }
+    for (const Output& output : second_.outputs) {
+      for (const Expr e : {output.value, output.guard, output.key}) look(e);
+      if (is_map(output, index)) continue;
+      const Combine& combine = output.combine.front();
+      if (!is<Fold>(combine) && !is<Append>(combine) && !is<Scatter>(combine) && !is<Group>(combine))
+        return no("combine", quoted(output.array) + " has one element for each of " + elements);
+      if (is<Append>(combine) && output.offsets)
+        return no("combine", quoted(output.array) + " has rows for " + elements);
+      for (const Expr e : output.at) look(e);
+      for (const Expr extent : program_[output.array].shape) look(extent);
+    }
+    for (const Effect& effect : second_.effects) {
+      look(effect.guard);
+      for (const auto& argument : effect.arguments)
+        if (const Expr* e = std::get_if<Expr>(&argument)) look(*e);
+    }
+    if (position) return no("position", "the position of an element among " + elements + " is used");
+    if (long_as) return no("length", "the number of " + elements + " is used");
+    return true;
+  }
+
+  /// One value for each element of the collection?
+  bool is_map(const Output& output, Expr index) const {
+    return second_.dims.size() == 1 && is<Cat>(output.combine.front()) && output.at.size() == 1 &&
+           output.at.front() == index && !output.guard && !output.into &&
+           program_[output.array].shape.front() == second_.dims.front().hi;
+  }
+
+  bool uses_length_of_first() const {
+    const std::set<SymbolId> born = lengths_born_in(program_, first_);
+    bool used = false;
+    const auto look = [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const auto* size = as<SizeRef>(node);
+        used = used || (size && born.contains(size->symbol));
+      });
+    };
+    if (born.empty()) return false;
+    for_each_expr(second_, look);
+    for (const Output& output : second_.outputs)
+      for (const ArrayId array : defined_arrays(output))
+        for (const Expr extent : program_[array].shape) look(extent);
+    return used;
+  }
+
+  Expr renamed(Expr e, const std::map<DimId, DimId>& names) const {
+    if (!e) return e;
+    return rewrite(*program_.pool, e, [&](Expr node) {
+      const auto* index = as<IndexRef>(node);
+      const auto found = index ? names.find(index->dim) : names.end();
+      return found == names.end() ? Expr{} : program_.pool->index(found->second, node->place);
+    });
+  }
+
+  const Program& program_;
+  const Stage& first_;
+  const Stage& second_;
+  const std::set<ArrayId>& gone_;
+};
+
+/// Replaces reads by values and renames dimensions.
+void settle(ExprPool& pool, Stage& stage, const Meeting& meeting) {
+  for_each_slot(stage, [&](Expr& slot) {
+    slot = rewrite(pool, slot, [&](Expr node) -> Expr {
+      if (const auto value = meeting.values.find(node.get()); value != meeting.values.end())
+        return value->second;
+      const auto* index = as<IndexRef>(node);
+      const auto name = index ? meeting.names.find(index->dim) : meeting.names.end();
+      return name == meeting.names.end() ? Expr{} : pool.index(name->second, node->place);
+    });
+  });
+}
+
+/// Makes the loops of a stage that goes over a collection those that fill it.
+void go_through(ExprPool& pool, Stage& stage, const Stage& first, const Output& collection) {
+  const Expr passes = collection.guard;
+  const auto both = [&](Expr guard) {
+    if (!passes) return guard;
+    return guard ? pool.apply(Prim::And, {passes, guard}) : passes;
+  };
+  stage.dims.erase(stage.dims.begin());
+  for (Dim& inner : stage.dims) {
+    if (!passes) break;
+    // Nothing inside happens for an element that is not in the collection.
+    if (!as<Literal>(inner.lo)) inner.lo = pool.select(passes, inner.lo, pool.integer(0));
+    inner.hi = pool.select(passes, inner.hi, as<Literal>(inner.lo) ? inner.lo : pool.integer(0));
+  }
+  stage.dims.insert(stage.dims.begin(), first.dims.begin(), first.dims.end());
+  for (Output& output : stage.outputs) {
+    output.guard = both(output.guard);
+    Combine combine = output.combine.front();
+    if (is<Cat>(combine)) {
+      combine = Append{};
+      output.at.clear();
+    }
+    output.combine.erase(output.combine.begin());
+    output.combine.insert(output.combine.begin(), first.dims.size(), combine);
+  }
+  for (Effect& effect : stage.effects) effect.guard = both(effect.guard);
+}
+
+}  // namespace
+
+std::optional<Reason> why_not_join(const Joint& joint) {
+  Judge judge(joint);
+  if (judge.meet()) return std::nullopt;
+  return judge.reason;
+}
+
+Stage joined(Program& program, const Stage& first, const Stage& second, const std::set<ArrayId>& gone) {
+  Judge judge({program, first, second, gone});
+  const std::optional<Meeting> meeting = judge.meet();
+  ensure(meeting.has_value(), "joined stages have to meet");
+  Stage rest = second;
+  settle(*program.pool, rest, *meeting);
+  if (meeting->collection) {
+    go_through(*program.pool, rest, first, *meeting->collection);
+  } else {
+    rest.dims = first.dims;
+  }
+  Stage both = std::move(rest);
+  std::vector<Output> outputs;
+  for (const Output& output : first.outputs)
+    if (!gone.contains(output.array)) outputs.push_back(output);
+  both.outputs.insert(both.outputs.begin(), outputs.begin(), outputs.end());
+  both.effects.insert(both.effects.begin(), first.effects.begin(), first.effects.end());
+  for (const Hint hint : first.hints)
+    if (std::find(both.hints.begin(), both.hints.end(), hint) == both.hints.end()) both.hints.push_back(hint);
+  return both;
+}
+
+}  // namespace twill

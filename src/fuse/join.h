@@ -1,0 +1,38 @@
+// join: two stages become one whose loop does the work of both.
+//
+// The rules, not the choice: which stages are joined is decided elsewhere (simplify, where nothing is given up;
+// a plan's clusters otherwise). The outputs of both stages stay, each with its own combine; where the second
+// stage reads what the first one computes for the same point, the value takes the place of the read.
+//
+// Two stages meet in one of two ways:
+//   same points   equal dimensions with equal ranges; the second reads the first at its own point only
+//   over          the second goes through a collection that the first appends to. Its dimension over the
+//                 collection becomes the first stage's dimensions, and the condition of the collection guards
+//                 all that it does
+#pragma once
+
+#include "program/program.h"
+#include "program/reason.h"
+
+#include <optional>
+#include <set>
+
+namespace twill {
+
+/// A stage, one that comes after it, and the arrays of the first that nobody but the second needs.
+struct Joint {
+  const Program& program;
+  const Stage& first;
+  const Stage& second;
+  const std::set<ArrayId>& gone;
+};
+
+/// Why the two cannot become one; nothing if they can. Looks at the two alone: whether other stages have to run
+/// between them is the caller's question.
+std::optional<Reason> why_not_join(const Joint& joint);
+
+/// The stage that does the work of both, under the second one's name, without the outputs that are gone.
+/// Only if nothing speaks against it.
+Stage joined(Program& program, const Stage& first, const Stage& second, const std::set<ArrayId>& gone);
+
+}  // namespace twill

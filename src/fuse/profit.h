@@ -1,0 +1,25 @@
+// What fusion may cost: estimates that decide whether a legal fusion is also a good one.
+#pragma once
+
+#include "program/program.h"
+#include "program/reason.h"
+
+#include <optional>
+
+namespace twill {
+
+/// Operations that cost less than to write an element to memory and to read it back.
+inline constexpr int cheap_operations = 16;
+
+/// Operations per point; a call of a function counts as many.
+int operations_of(const Stage& stage);
+
+/// Why it is worse to compute the producer, with so many operations per point, inside of the consumer's loop
+/// than before it; nothing if it is not.
+std::optional<Reason> why_worse(const Program& program, const Stage& producer, int operations,
+                                const Stage& consumer);
+
+/// Must the points of the stage be visited one after the other?
+bool runs_in_order(const Program& program, const Stage& stage);
+
+}  // namespace twill

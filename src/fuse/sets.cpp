@@ -1,0 +1,116 @@
+#include "fuse/sets.h"
+
+#include "fuse/join.h"
+#include "program/edit.h"
+
+#include <algorithm>
+
+namespace twill {
+
+std::optional<Reason> Joiner::why_not(int first, int second) const {
+  const std::set<ArrayId> gone = gone_into(region_, uses_, first, second);
+  return why_not_join({region_.program, (*this)[first], (*this)[second], gone});
+}
+
+void Joiner::join(int first, int second) {
+  const std::set<ArrayId> gone = gone_into(region_, uses_, first, second);
+  Stage& both = region_.stages[static_cast<std::size_t>(second)];
+  Stage& empty = region_.stages[static_cast<std::size_t>(first)];
+  both = joined(region_.program, empty, both, gone);
+  empty = Stage{};
+  uses_.merge(first, second);
+}
+
+namespace {
+
+struct Refusal {
+  Reason reason;
+};
+
+[[noreturn]] void refuse(std::string code, std::vector<std::string> stages, std::string text, Place place = {}) {
+  throw Refusal{{std::move(code), std::move(stages), std::move(text), place}};
+}
+
+/// Makes one stage of all members, in the place of the last one. Which two of them can be joined first depends
+/// on what they are, not on their order.
+void join_all(Joiner& joiner, const std::vector<int>& members) {
+  std::vector<int> parts;  // in the order of the program
+  std::optional<Reason> apart;
+  const auto join_last = [&] {
+    for (std::size_t k = parts.size() - 1; k-- > 0;) {
+      apart = joiner.why_not(parts[k], parts.back());
+      if (apart) continue;
+      joiner.join(parts[k], parts.back());
+      parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(k));
+      k = parts.size() - 1;
+    }
+  };
+  for (const int member : members) {
+    parts.push_back(member);
+    join_last();
+  }
+  if (parts.size() > 1) throw Refusal{std::move(*apart)};
+}
+
+/// Puts the stages of a list into the order of the sets, each set as one stage.
+void fuse_list(Region& region, const StageSets& list) {
+  std::map<std::string_view, int> position;
+  for (std::size_t s = 0; s < region.stages.size(); ++s) position[region.stages[s].name] = static_cast<int>(s);
+  std::vector<int> order;
+  std::map<std::string, int> last_effect;
+  std::vector<std::vector<int>> sets;
+  for (const std::vector<std::string>& names : list.sets) {
+    std::vector<int> members;
+    for (const std::string& name : names) {
+      const auto found = position.find(name);
+      if (found == position.end())
+        refuse("unknown-stage", {name},
+               "the program has no stage '" + name + "' here, or the plan runs it twice");
+      const Stage& stage = region.stages[static_cast<std::size_t>(found->second)];
+      for (const Effect& effect : stage.effects) {
+        auto& before = last_effect.try_emplace(effect.kind, -1).first->second;
+        if (found->second < before)
+          refuse("effect", {name}, "the effects of '" + name + "' would happen too late", stage.place);
+        before = found->second;
+      }
+      if (!members.empty() && found->second < members.back())
+        refuse("illegal-order", {name}, "'" + name + "' comes before the others of its cluster", stage.place);
+      members.push_back(found->second);
+      position.erase(found);
+    }
+    sets.push_back(std::move(members));
+  }
+  if (!position.empty())
+    refuse("missing-stage", {std::string(position.begin()->first)},
+           "the plan does not run '" + std::string(position.begin()->first) + "'");
+  position.clear();
+  Joiner joiner(region);
+  for (const std::vector<int>& members : sets) join_all(joiner, members);
+  std::vector<Stage> fused;
+  for (const std::vector<int>& members : sets)
+    fused.push_back(std::move(region.stages[static_cast<std::size_t>(members.back())]));
+  region.stages = std::move(fused);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Program>, Reason> fuse_sets(const std::shared_ptr<const Program>& program,
+                                                         std::span<const StageSets> lists) {
+  const bool any = std::any_of(lists.begin(), lists.end(), [](const StageSets& list) {
+    return std::any_of(list.sets.begin(), list.sets.end(), [](const auto& set) { return set.size() > 1; });
+  });
+  if (!any) return program;
+  auto fused = std::make_shared<Program>(*program);
+  try {
+    in_all_regions(*fused, [&](Region& region) {
+      for (const StageSets& list : lists)
+        if (list.owner == region.owner && list.branch == region.branch) fuse_list(region, list);
+      return false;
+    });
+  } catch (Refusal& refusal) {
+    return std::move(refusal.reason);
+  }
+  return std::shared_ptr<const Program>(std::move(fused));
+}
+
+}  // namespace twill

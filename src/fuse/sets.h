@@ -1,0 +1,47 @@
+// Sets of stages that become one stage each: what a clustering decides and a plan's clusters say.
+#pragma once
+
+#include "base/error.h"
+#include "fuse/region.h"
+#include "program/reason.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace twill {
+
+/// The stages of one list (the program's own if `owner` is empty, or those of a block of that stage; `branch`: 1
+/// for `otherwise`), in the order in which they run. Those that share a set become one, under the name of
+/// the last of them.
+struct StageSets {
+  std::string owner;
+  int branch = 0;
+  std::vector<std::vector<std::string>> sets;
+};
+
+/// The program with the sets as its stages, or the reason why that is not possible. Lists that are not
+/// mentioned stay as they are.
+Result<std::shared_ptr<const Program>, Reason> fuse_sets(const std::shared_ptr<const Program>& program,
+                                                         std::span<const StageSets> lists);
+
+/// Joins stages of a list, step by step.
+class Joiner {
+ public:
+  explicit Joiner(Region& region) : region_(region), uses_(region) {}
+
+  /// Why the stage at position `first` cannot become part of the one at `second`, which comes after it.
+  std::optional<Reason> why_not(int first, int second) const;
+  /// Makes it so: the stage at `second` does the work of both, and the one at `first` is empty.
+  void join(int first, int second);
+
+  const Stage& operator[](int position) const { return region_.stages[static_cast<std::size_t>(position)]; }
+  const UseTable& uses() const { return uses_; }
+
+ private:
+  Region& region_;
+  UseTable uses_;
+};
+
+}  // namespace twill
