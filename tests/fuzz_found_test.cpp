@@ -107,6 +107,34 @@ const Found found[] = {
         }
       }
     )"},
+    {"AScanFromTheRightNextToAStreamedOutput", R"(
+      def f(x: i64[N]) -> (a, b) {
+        (a[i < 40 * N + 1], b[i]) = (scan_right(+, i) i, 2 * i)
+      }
+    )"},
+    {"AUsersFoldAroundASumInLanes", R"(
+      op plus(a: f32, b: f32) -> f32 associative commutative { identity 0.0
+        a + b }
+      def f(x: f32[N]) -> a { a = fold(plus, k < N) sum(i in k .. N) x[i] }
+    )"},
+    {"AStateThatBecomesAResultInTheSecondPassOfACollection", R"(
+      def f(x: i16[M]) -> (c, b) {
+        stage c(j < M + 1) {
+          block {
+            stage u(k < j) {
+              block {
+                carry s: i16[M] from x next t
+                t[i < M] = i16(i32(s[i]) + 1)
+              }
+              out u: i16[M] = last(k) t
+            }
+            y[i < M + 2]: i16 = u[pad(i)]
+          }
+          out c: f64[born n] = append(j) 0.0
+          out b: i16[M + 1, M + 2] at [j] = cat(j) y
+        }
+      }
+    )"},
     {"AFoldWithoutIdentityOutsideOfADimension", R"(
       op last(a: i64, b: i64) -> i64 associative { b }
       def f(x: i64[N, 3]) -> a {
@@ -129,11 +157,15 @@ TEST_P(FuzzFound, AgreesWithTheInterpreter) {
   options.compiler_flags = {"-O1"};
   Rng rng(1);
   for (int k = 0; k < 6; ++k) one.inputs.push_back(random_inputs(*one.program, rng));
-  one.plans.push_back(default_plan(*one.program, options.machine).plan);
-  for (int k = 0; k < 3; ++k) one.plans.push_back(random_plan(one.program, options.machine, rng));
-  const Verdict verdict = judge_isolated(one, options);
-  EXPECT_EQ(verdict.kind, "") << verdict.detail;
-  EXPECT_EQ(verdict.counts.at("runs"), 24);
+  for (const bool simplify : {false, true}) {
+    one.simplify = simplify;
+    const std::shared_ptr<const Program> planned = one.planned();
+    one.plans = {default_plan(*planned, options.machine).plan};
+    for (int k = 0; k < 3; ++k) one.plans.push_back(random_plan(planned, options.machine, rng));
+    const Verdict verdict = judge_isolated(one, options);
+    EXPECT_EQ(verdict.kind, "") << verdict.detail;
+    EXPECT_EQ(verdict.counts.at("runs"), 24);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FuzzFound, testing::ValuesIn(found), name_of_found);

@@ -8,6 +8,7 @@
 #include "program/check.h"
 #include "program/error_bounds.h"
 #include "program/text.h"
+#include "temporary_cache.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,24 +22,6 @@
 using namespace twill;
 
 namespace {
-
-/// A cache of compiled kernels that goes with the test.
-class TemporaryCache {
- public:
-  TemporaryCache() {
-    std::string name = (std::filesystem::temp_directory_path() / "twill-fuzz-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
-    path_ = name;
-  }
-  ~TemporaryCache() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 FuzzOptions interpreter_only() {
   FuzzOptions options;
@@ -145,13 +128,13 @@ TEST(FuzzPlan, RandomPlansAreLegalAndOfAllKinds) {
       continue;
     }
     for (const Plan& plan : one.plans) {
-      EXPECT_TRUE(elaborate(one.program, machine, plan)) << "seed " << seed;
+      EXPECT_TRUE(elaborate(one.planned(), machine, plan)) << "seed " << seed;
       EXPECT_EQ(plan_from_json(to_json(plan)), plan);
       for (const auto& [name, count] : features_of(plan)) features[name] += count;
     }
   }
   for (const char* feature : {"tile", "parts", "by core", "by simd", "by unroll", "stream", "alias",
-                              "merge partial", "merge two-pass", "other order of loops"})
+                              "merge partial", "merge two-pass", "other order of loops", "several stages"})
     EXPECT_GT(features[feature], 0) << feature;
 }
 

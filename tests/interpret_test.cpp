@@ -458,6 +458,26 @@ TEST(Interpret, ScanFromBothEndsAtOnceIsNotSupported) {
       "not supported[E0515]: stage 'y' scans dimension 'i' from both ends\n  help: make it two stages\n");
 }
 
+TEST(Interpret, RowsAreNotCollectedWhileTheyAreScannedFromTheRight) {
+  Builder b = scan(Direction::Right, false);
+  Program& program = b.program;
+  Stage& stage = program.stages[0];
+  const Expr n = program.arrays[0].shape[0];
+  const Dim k = b.dim("k", b.lit(1));
+  stage.dims.push_back(k);
+  stage.outputs[0].combine.push_back(Fold{b.builtin(Prim::Add, I64)});
+  const Expr length = program.pool->size(program.add_symbol("m", Symbol::Origin::Born));
+  Output rows;
+  rows.array = b.array("z", I64, {length});
+  rows.offsets = b.array("z_offsets", I64, {b.op(Prim::Add, {n, b.lit(1)})});
+  rows.combine = {Cat{}, Append{}};
+  rows.value = b.lit(0);
+  stage.outputs.push_back(rows);
+  EXPECT_EQ(b.error({longs({1})}),
+            "not supported[E0515]: stage 'y' scans dimension 'i' from the right, but collects the rows of 'z' in "
+            "order\n  help: make it two stages\n");
+}
+
 // ---- append and group
 // --------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ namespace twill {
 
 Compilation compile(std::shared_ptr<const Program> program, const Machine& machine, Options options) {
   Compilation c;
-  c.program = std::move(program);
+  c.program = c.source_program = std::move(program);
   c.machine = machine;
   c.options = std::move(options);
   for (const PipelinePass& pass : pipeline()) {

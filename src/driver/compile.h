@@ -23,11 +23,13 @@ struct Options {
 
 /// What the pipeline hands from pass to pass; each pass fills in the next part.
 struct Compilation {
-  std::shared_ptr<const Program> program;
+  std::shared_ptr<const Program> source_program;  // as it was given
+  std::shared_ptr<const Program> program;         // simplified
   Machine machine;
   Options options;
   std::optional<Plan> plan;
-  std::vector<Reason> reasons;  // decisions taken and not taken
+  std::vector<Reason> fused, apart;  // stages that became one or nothing, and those that stayed apart
+  std::vector<Reason> reasons;       // what else was decided, and what was not possible
   std::optional<Schedule> schedule;
   std::optional<nest::Nest> nest;
   std::optional<CSource> source;

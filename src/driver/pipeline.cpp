@@ -14,8 +14,8 @@ void simplify_program(Compilation& c) {
   if (!c.options.simplify) return;
   Simplified simplified = simplify(c.program);
   c.program = std::move(simplified.program);
-  c.reasons = std::move(simplified.done);
-  c.reasons.insert(c.reasons.end(), simplified.not_done.begin(), simplified.not_done.end());
+  c.fused = std::move(simplified.done);
+  c.apart = std::move(simplified.not_done);
 }
 
 void plan(Compilation& c) {
@@ -24,11 +24,12 @@ void plan(Compilation& c) {
     return;
   }
   Clustering clustering = c.options.clusters == Clusters::Greedy ? cluster_greedy(*c.program) : Clustering{};
-  c.reasons.insert(c.reasons.end(), clustering.done.begin(), clustering.done.end());
-  c.reasons.insert(c.reasons.end(), clustering.not_done.begin(), clustering.not_done.end());
+  c.fused.insert(c.fused.end(), clustering.done.begin(), clustering.done.end());
+  // What the last choice says about two stages counts more than what was said before.
+  c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());
   Planned planned = default_plan(c.program, c.machine, clustering.lists);
   c.plan = std::move(planned.plan);
-  c.reasons.insert(c.reasons.end(), planned.reasons.begin(), planned.reasons.end());
+  c.reasons = std::move(planned.reasons);
 }
 
 void elaborate_plan(Compilation& c) {

@@ -293,13 +293,14 @@ class Builder {
       else
         code.push_back({Copy{to, from}});
     }
+    std::set<ArrayId> freed;
     for (const auto& [from, to] : second) {
       const bool kept =
           t_.program()[to].rank() > 0 && std::none_of(inner.carries.begin(), inner.carries.end(),
                                                       [&](const Carry& c) { return c.next == from; });
       const bool computed =
           t_.program()[to].rank() > 0 && !kept && defined_inside(inner, from) && needs_memory(from);
-      if ((kept || computed) && freed_.insert(from).second) code.push_back({Free{from}});
+      if ((kept || computed) && freed.insert(from).second) code.push_back({Free{from}});
     }
     for (const Carry& carry : swapped) code.push_back({Swap{carry.inside, carry.next}});
     return code;
@@ -326,7 +327,10 @@ class Builder {
       const auto carry = std::find_if(inner.carries.begin(), inner.carries.end(),
                                       [&](const Carry& c) { return c.next == inner.results[o]; });
       ensure(carry != inner.carries.end(), "the final state of a loop is not one of its carried states");
-      const bool has_place = !needs_memory(output.array);
+      // The code of a block may be built a second time, for the pass that writes.
+      const auto memory = nest_.memory_of.find(output.array);
+      const bool took = memory != nest_.memory_of.end() && memory->second == carry->inside;
+      const bool has_place = !took && !needs_memory(output.array);
       if (t_.program()[output.array].rank() == 0) {
         append(code, make_room(output.array));
         code.push_back(t_.put(output.array, {}, t_.read(carry->inside)));
@@ -353,7 +357,6 @@ class Builder {
   std::set<ArrayId> taken_over_;  // arrays that live in memory that an earlier one had
   std::set<ArrayId> standing_;    // arrays whose memory was made outside of the block that computes them
   std::set<ArrayId> carried_;     // states of loops: they live as long as their loop
-  std::set<ArrayId> freed_;
 };
 
 }  // namespace

@@ -106,6 +106,10 @@ class Judge {
     };
     if ((backwards(first_) && !any_order(second_)) || (backwards(second_) && !any_order(first_)))
       return no("direction", "one runs from the right, and the other in order");
+    // Scans of one loop nest may want its loops in different orders.
+    const bool deep = first_.dims.size() > 1 || second_.dims.size() > 1;
+    if (deep && ((any_is<Scan>(first_) && !any_order(second_)) || (any_is<Scan>(second_) && !any_order(first_))))
+      return no("order", "one is a scan, and the other wants the loops in an order of its own");
     return true;
   }
 

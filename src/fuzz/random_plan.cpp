@@ -235,6 +235,7 @@ std::map<std::string, int> features_of(const Plan& plan) {
   for (const BlockPlan& block : plan.blocks) {
     for (const Cluster& cluster : block.clusters) {
       ++features["clusters"];
+      if (cluster.instances.size() > 1) ++features["several stages"];
       const auto levels = chain_of(cluster);
       if (!levels) continue;
       int previous = -1;

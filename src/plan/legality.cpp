@@ -616,6 +616,11 @@ class Judge {
           is<Cat>(stage_.outputs[static_cast<std::size_t>(tile.output)].combine[point.dim]))
         refuse("illegal-stream", "the innermost loop runs over a tile");
     }
+    for (const Output& other : stage_.outputs) {
+      const auto* scan = std::get_if<Scan>(&other.combine[static_cast<std::size_t>(point.dim)]);
+      if (scan && scan->from == Direction::Right)
+        refuse("illegal-stream", "'" + dim_name(point.dim) + "' runs from the right");
+    }
     if (output.guard) refuse("illegal-stream", name + " is written where its guard holds only");
     for (std::size_t d = 0; d < output.combine.size(); ++d) {
       const Combine& combine = output.combine[d];

@@ -2,6 +2,7 @@
 // read.
 #pragma once
 
+#include "driver/compile.h"
 #include "tools/source.h"
 
 #include <CLI/App.hpp>
@@ -17,6 +18,7 @@ using Action = std::function<int()>;
 
 Action add_run(CLI::App& app);
 Action add_show(CLI::App& app);
+Action add_explain(CLI::App& app);
 Action add_check(CLI::App& app);
 Action add_build(CLI::App& app);
 Action add_machine(CLI::App& app);
@@ -25,5 +27,9 @@ Action add_fuzz(CLI::App& app);
 
 /// Adds FILE and --def.
 void add_source(CLI::App& app, Source& source);
+
+/// Adds --cluster, and what it says to the options of a compilation.
+void add_clusters(CLI::App& app, std::string& clusters);
+void set_clusters(const std::string& clusters, Options& options);
 
 }  // namespace twill

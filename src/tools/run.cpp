@@ -33,7 +33,7 @@ constexpr const char* examples =
 struct RunOptions {
   Source source;
   std::vector<std::string> inputs, outputs;  // NAME=VALUE
-  std::string plan;
+  std::string plan, clusters = "greedy";
   std::string target = "openmp";
   bool strict = false, verify = false, stats = false;
   int repeat = 1;
@@ -150,6 +150,7 @@ int run(const RunOptions& options) {
   } else {
     Options compile_options;
     if (!options.plan.empty()) compile_options.plan = plan_from_json(read_file(options.plan));
+    set_clusters(options.clusters, compile_options);
     const Machine machine = this_machine(cache_directory(), Measure::Never).machine;
     lap("read the machine");
     Compilation compilation = compile(program, machine, compile_options);
@@ -198,6 +199,7 @@ Action add_run(CLI::App& app) {
       ->type_name("NAME=FILE")
       ->expected(1)
       ->take_all();
+  add_clusters(app, options->clusters);
   app.add_option("--plan", options->plan,
                  "Run this plan (see twill show --as plan) instead of the default one")
       ->type_name("FILE");

@@ -32,7 +32,7 @@ constexpr const char* examples =
 
 struct ShowOptions {
   Source source;
-  std::string after, as, plan;
+  std::string after, as, plan, clusters = "greedy";
   bool strict = false;
 };
 
@@ -87,8 +87,8 @@ std::string plan_text(const Compilation& c) {
 }
 
 constexpr Form forms[] = {
-    {"text", "", [](const Compilation& c) { return print(*c.program); }},
-    {"dot", "", [](const Compilation& c) { return dot_text(*c.program); }},
+    {"text", "", [](const Compilation& c) { return print(c.schedule ? *c.schedule->program : *c.program); }},
+    {"dot", "", [](const Compilation& c) { return dot_text(c.schedule ? *c.schedule->program : *c.program); }},
     {"plan", "plan", plan_text},
     {"json", "plan", plan_text},
     {"loops", "nest", [](const Compilation& c) { return print_loops(*c.nest); }},
@@ -148,6 +148,7 @@ int show(const ShowOptions& options) {
   if (*form.since || !options.after.empty()) {
     Options compile_options;
     if (!options.plan.empty()) compile_options.plan = plan_from_json(read_file(options.plan));
+    set_clusters(options.clusters, compile_options);
     compile_options.stop_after = !options.after.empty() ? options.after : form.since;
     compilation = compile(program, this_machine(cache_directory(), Measure::Never).machine, compile_options);
   }
@@ -167,6 +168,7 @@ Action add_show(CLI::App& app) {
       ->type_name("FORM");
   app.add_option("--after", options->after, "Stop after this pass, and show what it made")->type_name("PASS");
   app.add_option("--plan", options->plan, "Use this plan instead of the default one")->type_name("FILE");
+  add_clusters(app, options->clusters);
   app.add_flag("--strict", options->strict, "Floats bit by bit as the interpreter computes them");
   app.footer(fmt::format("Passes, in order:{}\n\n{}", passes, examples));
   return [options] { return show(*options); };

@@ -33,6 +33,20 @@ void add_source(CLI::App& app, Source& source) {
       ->type_name("NAME");
 }
 
+void add_clusters(CLI::App& app, std::string& clusters) {
+  app.add_option("--cluster", clusters, "Stages that share a pass: greedy, or none to fuse nothing at all")
+      ->type_name("CHOICE")
+      ->capture_default_str();
+}
+
+void set_clusters(const std::string& clusters, Options& options) {
+  if (clusters != "greedy" && clusters != "none")
+    usage("E0714", fmt::format("there is no way to choose clusters called '{}'", clusters),
+          "one of: greedy, none");
+  options.clusters = clusters == "none" ? Clusters::None : Clusters::Greedy;
+  options.simplify = clusters != "none";
+}
+
 Module read_module(const std::string& file) {
   std::error_code error;
   if (!fs::exists(file, error))

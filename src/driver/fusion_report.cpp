@@ -1,0 +1,82 @@
+#include "driver/fusion_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace twill {
+
+namespace {
+
+/// Which stages have become one.
+class Together {
+ public:
+  const std::string& of(const std::string& stage) {
+    const std::string* name = &stage;
+    for (auto found = into_.find(*name); found != into_.end(); found = into_.find(*name)) name = &found->second;
+    return *name;
+  }
+  void join(const std::string& first, const std::string& second) {
+    const std::string a = of(first), b = of(second);
+    if (a != b) into_[a] = b;
+  }
+
+ private:
+  std::map<std::string, std::string> into_;
+};
+
+std::string lines(const std::string& title, const std::vector<std::pair<std::string, std::string>>& rows) {
+  if (rows.empty()) return "";
+  std::size_t width = 0;
+  for (const auto& [left, right] : rows) width = std::max(width, left.size());
+  std::string text = "\n" + title + "\n";
+  for (const auto& [left, right] : rows) text += fmt::format("  {:<{}}  {}\n", left, width, right);
+  return text;
+}
+
+std::string count(int number, const std::string& what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : what.ends_with('s') ? "es" : "s");
+}
+
+}  // namespace
+
+std::string fusion_report(const Compilation& c) {
+  const Schedule& schedule = *c.schedule;
+  int stages = 0;
+  for_each_stage(c.source_program->stages, [&](const Stage&) { ++stages; });
+  std::string text =
+      fmt::format("{}: {} in {} over memory, with {}\n", c.program->name, count(stages, "stage"),
+                  count(schedule.passes, "pass"), count(schedule.buffers, "buffer"));
+
+  Together together;
+  for (const Reason& reason : c.fused)
+    if (reason.stages.size() == 2) together.join(reason.stages[0], reason.stages[1]);
+  std::vector<std::pair<std::string, std::string>> passes, fused, apart;
+  for_each_stage(schedule.program->stages, [&](const Stage& stage) {
+    std::vector<std::string> members;
+    for_each_stage(c.source_program->stages, [&](const Stage& other) {
+      if (other.name != stage.name && together.of(other.name) == together.of(stage.name))
+        members.push_back(other.name);
+    });
+    members.push_back(stage.name);
+    passes.emplace_back(std::to_string(passes.size() + 1), fmt::format("{}", fmt::join(members, ", ")));
+  });
+  for (const Reason& reason : c.fused)
+    fused.emplace_back(fmt::format("{}", fmt::join(reason.stages, ", ")), reason.text);
+  std::set<std::pair<std::string, std::string>> said;
+  for (const Reason& reason : c.apart) {
+    // That a value of a single number has no loop to share goes without saying.
+    if (reason.stages.size() != 2 || reason.code == "no-loop") continue;
+    const std::pair<std::string, std::string> pair{together.of(reason.stages[0]),
+                                                   together.of(reason.stages[1])};
+    if (pair.first == pair.second || !said.insert(pair).second) continue;
+    apart.emplace_back(fmt::format("{} | {}", reason.stages[0], reason.stages[1]),
+                       reason.text + " (" + reason.code + ")");
+  }
+  return text + lines("stages that share their loops", passes) + lines("fused or removed", fused) +
+         lines("apart, and why", apart);
+}
+
+}  // namespace twill

@@ -1,0 +1,224 @@
+// Fusion of collections: every case states how many passes and buffers there are without and with fusion, and
+// both are run and compared with the interpreter, values and effects.
+#include "driver/compile.h"
+#include "fuzz/generate.h"
+#include "fuzz/verdict.h"
+#include "program/text.h"
+#include "temporary_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace twill {
+namespace {
+
+struct Shape {
+  int passes, buffers;
+  friend bool operator==(const Shape&, const Shape&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+    return out << shape.passes << " passes, " << shape.buffers << " buffers";
+  }
+};
+
+struct Case {
+  const char* name;
+  Shape before, after;
+  const char* text;
+};
+
+const Case cases[] = {
+    // ---- vertical
+    {"MapOfAMapThatIsUsedAsWell", {2, 0}, {1, 0}, R"(
+      def f(x: f64[N]) -> (p, y) { p[i] = 2 * x[i]
+                                   y[i] = p[i] + 1 })"},
+    {"FilterOfAGenerator", {2, 1}, {1, 0}, R"(
+      def f(n: i64) -> y { p[i < n] = 3 * i % 7
+                           y = [ 2 * v | v in p, v > 3 ] })"},
+    {"OnlyAPartIsRead", {2, 1}, {1, 0}, R"(
+      def f(n: i64) -> y { p[i < 100] = n * i
+                           y[i < 10] = p[i] + 1 })"},
+    {"OnlyAPartIsReadOfWhatIsUsedAsWell", {2, 0}, {2, 0}, R"(
+      def f(n: i64) -> (p, y) { p[i < 100] = n * i
+                                y[i < 10] = p[i] + 1 })"},
+    {"OnlyTheLengthIsUsed", {2, 1}, {1, 0}, R"(
+      def f(x: f64[N]) -> y { p[i] = 2 * x[i]
+                              y[i < len(p)] = i })"},
+    {"ElementAndLength", {2, 1}, {1, 0}, R"(
+      def f(x: f64[N]) -> y { p[i] = 2 * x[i]
+                              y[i] = p[i] / len(p) })"},
+    {"AShiftedElementIsReadOnce", {2, 1}, {1, 0}, R"(
+      def f(x: f64[N]) -> y { p[i < N + 1] = i * i
+                              y[i < N] = p[i + 1] - x[i] })"},
+    {"TwoElementsStayInMemory", {2, 1}, {2, 1}, R"(
+      def f(x: f64[N]) -> y { p[i < N + 1] = i * i
+                              y[i < N] = p[i + 1] - p[i] * x[i] })"},
+    {"TwoFiltersOfOneMap", {3, 1}, {1, 0}, R"(
+      def f(x: f64[N]) -> (a, b) { p[i] = 2 * x[i]
+                                   a = [ v | v in p, v > 0 ]
+                                   b = [ v + 1 | v in p, v < 1 ] })"},
+    {"TwoFiltersOfOneMapThatIsUsedAsWell", {3, 0}, {1, 0}, R"(
+      def f(x: f64[N]) -> (p, a, b) { p[i] = 2 * x[i]
+                                      a = [ v | v in p, v > 0 ]
+                                      b = [ v + 1 | v in p, v < 1 ] })"},
+    {"GenerateMapFilter", {3, 2}, {1, 0}, R"(
+      def f(n: i64) -> y { p[i < n] = i * i
+                           q[i] = p[i] % 5
+                           y = [ v | v in q, v > 1 ] })"},
+    {"ThreeMapsOfOneMap", {4, 1}, {1, 0}, R"(
+      def f(x: f64[N]) -> (a, b, c) { p[i] = 2 * x[i]
+                                      a[i] = p[i] + 1
+                                      b[i] = p[i] + 2
+                                      c[i] = p[i] + 3 })"},
+    {"FilterThenMap", {2, 1}, {1, 0}, R"(
+      def f(x: f64[N]) -> y { p = [ v * v | v in x, v > 0 ]
+                              y[k] = p[k] + 1 })"},
+    {"FilterThenMapBothUsed", {2, 0}, {1, 0}, R"(
+      def f(x: f64[N]) -> (p, y) { p = [ v * v | v in x, v > 0 ]
+                                   y[k] = p[k] + 1 })"},
+    {"FilterThenFilter", {2, 1}, {1, 0}, R"(
+      def f(x: f64[N]) -> y { p = [ v * v | v in x, v > 0 ]
+                              y = [ v | v in p, v < 0.5 ] })"},
+    {"FilterThenSum", {2, 1}, {1, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ v | v in x, v > 0 ]
+                              y = sum(k) p[k] })"},
+    {"FilterThenFlatMap", {2, 1}, {1, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ v % 5 | v in x, v % 5 > 1 ]
+                              y = [ 10 * v + j | v in p, j < v ] })"},
+    {"FilterThenScatter", {2, 1}, {1, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ v % 8 | v in x, v % 3 == 1 ]
+                              y: i64[8] = scatter(+) { [v] <- 1 | v in p } })"},
+    {"FilterThenGroup", {2, 1}, {1, 0}, R"(
+      def f(x: i64[N]) -> h { p = [ v | v in x, v % 3 == 1 ]
+                              h = group(+) [ (v % 4, v) | v in p ] })"},
+    {"FilterAndAllItsConsumers", {6, 1}, {1, 0}, R"(
+      def f(x: i64[N]) -> (a, b, c, d, e) { p = [ v | v in x, v % 3 == 1 ]
+                                            a[k] = p[k] + 1
+                                            b = [ v | v in p, v % 2 == 0 ]
+                                            c = sum(k) p[k]
+                                            d = max(k) i64(p[k] % 10)
+                                            e: i64[8] = scatter(+) { [v % 8] <- v | v in p } })"},
+    {"FlatMapThenMap", {2, 1}, {1, 0}, R"(
+      def f(n: i64) -> y { p = [ i * j | i < n, j < i ]
+                           y[k] = p[k] + 1 })"},
+    {"FlatMapThenSumAndMax", {3, 1}, {1, 0}, R"(
+      def f(n: i64) -> (s, m) { p = [ i * j | i < n, j < i, (i + j) % 2 == 0 ]
+                                s = sum(k) p[k]
+                                m = max(k) p[k] })"},
+    {"ZipOfTwoMaps", {3, 2}, {1, 0}, R"(
+      def f(x: f64[N], y: f64[N]) -> z { p[i] = 2 * x[i]
+                                         q[i] = y[i] + 1
+                                         z[i] = p[i] * q[i] })"},
+    {"ConsumerJoinsTwoSetsAndAllIsUsed", {5, 0}, {1, 0}, R"(
+      def f(x: f64[N], y: f64[N]) -> (p, q, r, s, z) { p[i] = 2 * x[i]
+                                                       q[i] = y[i] + 1
+                                                       r[i] = p[i] * p[i]
+                                                       s[i] = q[i] * q[i]
+                                                       z[i] = r[i] * s[i] })"},
+    {"AFilterGuardsADivision", {2, 1}, {1, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ v % 3 | v in x, v % 3 != 0 ]
+                              y[k] = 100 / p[k] })"},
+    {"ThePositionOfAnElementIsUsed", {2, 1}, {2, 1}, R"(
+      def f(x: i64[N]) -> y { p = [ v | v in x, v > 0 ]
+                              y[k] = p[k] + k })"},
+    // ---- horizontal
+    {"IndependentMapsOfOneRange", {3, 0}, {1, 0}, R"(
+      def f(x: f64[N]) -> (a, b, s) { a[i] = x[i] + 1
+                                      b[i] = x[i] * x[i]
+                                      s = sum(i) x[i] })"},
+    {"IndependentFlatMapsOfOneRange", {2, 0}, {1, 0}, R"(
+      def f(n: i64) -> (a, b) { a = [ i * j | i < n, j < 3 ]
+                                b = [ i + j | i < n, j < 3, i != j ] })"},
+    {"DifferentRanges", {2, 0}, {2, 0}, R"(
+      def f(x: f64[N], y: f64[M]) -> (a, b) { a[i] = x[i] + 1
+                                              b[i] = y[i] + 1 })"},
+    {"FourLoopsInTwoPairs", {4, 0}, {2, 0}, R"(
+      def f(x: f64[N]) -> (a, b, c, d) { a[i] = x[i] + 1
+                                         b[i] = x[i] + a[pad(0)]
+                                         c[i] = x[i] + 2
+                                         d[i] = x[i] + c[pad(0)] })"},
+    {"AChainOfDependencesOverOneRange", {3, 0}, {3, 0}, R"(
+      def f(x: f64[N]) -> (a, b, c) { a[i] = x[i] + 1
+                                      b[i] = x[i] + a[pad(0)]
+                                      c[i] = x[i] + b[pad(0)] })"},
+    {"AThirdOneDependsOnBoth", {3, 0}, {2, 0}, R"(
+      def f(x: f64[N]) -> (a, b, c) { a[i] = x[i] + 1
+                                      b[i] = a[i] * 2
+                                      c[i] = a[i] + b[pad(0)] })"},
+    {"VerticalBeatsHorizontal", {3, 1}, {2, 1}, R"(
+      def f(x: f64[N]) -> (p, y) { o[i < N + 1] = i * i
+                                   p[i < N + 1] = 2 * i
+                                   y[i < N] = o[i + 1] - o[i] + x[i] })"},
+    {"MeanAndVarianceInOnePass", {3, 1}, {1, 0}, R"(
+      def f(x: i64[N]) -> (m, v) { p[i] = 3 * (x[i] % 100)
+                                   m = sum(i) p[i]
+                                   v = sum(i) p[i] * p[i] })"},
+    // ---- effects
+    {"AMapAndAPrintOfIt", {2, 1}, {1, 0}, R"(
+      def f(x: i64[N]) { p[i] = x[i] % 7
+                         for i < N { print(p[i]) } })"},
+    {"AFilterAndAPrintOfIt", {2, 1}, {1, 0}, R"(
+      def f(x: i64[N]) { p = [ v | v in x, v % 3 == 1 ]
+                         for v in p { print(v) } })"},
+    {"AFlatMapAndAPrintOfIt", {2, 1}, {1, 0}, R"(
+      def f(n: i64) { p = [ 10 * i + j | i < n, j < i ]
+                      for v in p { print(v) } })"},
+    {"TwoPrintsOfOneRange", {2, 0}, {2, 0}, R"(
+      def f(x: i64[N]) { for i < N { print("a", x[i]) }
+                         for i < N { print("b", x[i]) } })"},
+    {"ThreePrintsOfOneMap", {4, 1}, {3, 1}, R"(
+      def f(x: i64[N]) { p[i] = x[i] % 7
+                         for i < N { print("a", p[i]) }
+                         for i < N { print("b", p[i]) }
+                         for i < N { print("c", p[i]) } })"},
+    // ---- what the user says
+    {"Never", {2, 1}, {2, 1}, R"(
+      def f(x: f64[N]) -> y {
+        @never
+        p[i] = 2 * x[i]
+        y[i] = p[i] + 1 })"},
+    // ---- groups
+    {"MapThenGroupWithAnOperator", {2, 1}, {1, 0}, R"(
+      def f(x: i64[N]) -> h { p[i] = x[i] % 1000
+                              h = group(+) [ (v % 4, v) | v in p ] })"},
+    {"FilterThenCollectIntoBuckets", {2, 1}, {1, 0}, R"(
+      def f(x: i64[N]) -> h { p = [ v | v in x, v % 3 == 1 ]
+                              h = group [ (v % 4, v) | v in p ] })"},
+};
+
+std::string name_of_case(const testing::TestParamInfo<Case>& one) { return one.param.name; }
+
+class Collections : public testing::TestWithParam<Case> {};
+
+}  // namespace
+
+TEST_P(Collections, FewerPassesAndTheSameResult) {
+  const TemporaryCache cache;
+  const auto program = std::make_shared<const Program>(parse_program("case", GetParam().text));
+  const Machine machine = detect_machine();
+  Rng rng(1);
+  for (const Clusters clusters : {Clusters::None, Clusters::Greedy}) {
+    Options options;
+    options.clusters = clusters;
+    options.simplify = clusters != Clusters::None;
+    options.compiler.cache = cache.path();
+    const Compilation compilation = compile(program, machine, options);
+    EXPECT_EQ((Shape{compilation.schedule->passes, compilation.schedule->buffers}),
+              clusters == Clusters::None ? GetParam().before : GetParam().after);
+    for (int k = 0; k < 5; ++k) {
+      const std::vector<Data> inputs = random_inputs(*program, rng);
+      Outcome expected;
+      try {
+        expected = interpret(*program, inputs);
+      } catch (const Error& error) {
+        EXPECT_THROW(compilation.kernel->run(inputs), Error) << error.what();
+        continue;
+      }
+      const auto found = difference(*program, inputs, expected, compilation.kernel->run(inputs));
+      EXPECT_EQ(found.value_or(""), "");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Collections, testing::ValuesIn(cases), name_of_case);
+
+}  // namespace twill
