@@ -176,6 +176,25 @@ const Case cases[] = {
         @never
         p[i] = 2 * x[i]
         y[i] = p[i] + 1 })"},
+    {"Recompute", {2, 1}, {1, 0}, R"(
+      def f(x: f64[N]) -> y {
+        @recompute
+        p[i < N + 1] = i * i
+        y[i < N] = p[i + 1] - p[i] * x[i] })"},
+    {"RecomputeForEveryReader", {3, 0}, {1, 0}, R"(
+      def f(x: f64[N]) -> (p, y, z) {
+        @recompute
+        p[i] = x[i] * x[i]
+        y[i] = p[i] + p[N - 1 - i]
+        z[i] = p[N - 1 - i] })"},
+    {"AnExpensiveMapStaysOutOfALoopThatRunsInOrder", {2, 1}, {2, 1}, R"(
+      def f(x: f64[N]) { p[i] = exp(x[i]) * sin(x[i])
+                         for i < N { print(p[i] > 1) } })"},
+    {"Always", {2, 1}, {1, 0}, R"(
+      def f(x: f64[N]) {
+        @always
+        p[i] = exp(x[i]) * sin(x[i])
+        for i < N { print(p[i] > 1) } })"},
     // ---- groups
     {"MapThenGroupWithAnOperator", {2, 1}, {1, 0}, R"(
       def f(x: i64[N]) -> h { p[i] = x[i] % 1000

@@ -123,14 +123,15 @@ class Greedy {
       return reason("cycle", a, b, "what is computed between them needs the one and is needed by the other");
     if (sets_before(a).contains(b)) return reason("cycle", a, b, "they need each other");
     if (auto apart = joiner_.why_not(first.holder, second.holder)) return apart;
-    if (siblings && in_order_[index(first.holder)] != in_order_[index(second.holder)])
+    const bool always = has_hint(joiner_[first.holder], Hint::Always) || has_hint(joiner_[second.holder], Hint::Always);
+    if (!always && siblings && in_order_[index(first.holder)] != in_order_[index(second.holder)])
       return reason("parallelism", a, b, "only one of them runs in order");
     if (!siblings) {
       if (auto worse = why_worse(region_.program, joiner_[first.holder], operations_[index(first.holder)],
                                  joiner_[second.holder]))
         return worse;
     }
-    if (streams(first.holder, second.holder) > most_streams)
+    if (!always && streams(first.holder, second.holder) > most_streams)
       return reason("streams", a, b, "one loop would walk too many arrays");
     const std::string before = joiner_[first.holder].name, after = joiner_[second.holder].name;
     result_.done.push_back({siblings ? "horizontal" : "vertical",

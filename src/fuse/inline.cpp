@@ -1,5 +1,6 @@
 #include "fuse/inline.h"
 
+#include "fuse/profit.h"
 #include "program/edit.h"
 #include "program/index_use.h"
 
@@ -46,7 +47,7 @@ std::optional<Reason> why_not_inline(const Program& program, const Stage& produc
                   consumer.place};
   };
   for (const Stage* stage : {&producer, &consumer}) {
-    if (std::find(stage->hints.begin(), stage->hints.end(), Hint::Never) != stage->hints.end())
+    if (has_hint(*stage, Hint::Never))
       return no("never", "'" + stage->name + "' says never");
     if (!std::holds_alternative<Formula>(stage->body)) return no("block", "'" + stage->name + "' is a block");
   }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include "fuse/profit.h"
 #include "fuse/region.h"
 #include "program/edit.h"
 #include "program/index_use.h"
@@ -23,10 +24,6 @@ bool any_is(const Stage& stage) {
 template <class C>
 bool all_are(const Output& output) {
   return std::all_of(output.combine.begin(), output.combine.end(), is<C>);
-}
-
-bool is_never(const Stage& stage) {
-  return std::find(stage.hints.begin(), stage.hints.end(), Hint::Never) != stage.hints.end();
 }
 
 /// Is nothing lost if the loops inside of the outermost one do not run at all?
@@ -73,7 +70,7 @@ class Judge {
   bool alone() {
     for (const Stage* stage : {&first_, &second_}) {
       const std::string name = "'" + stage->name + "'";
-      if (is_never(*stage)) return no("never", name + " says never");
+      if (has_hint(*stage, Hint::Never)) return no("never", name + " says never");
       if (!std::holds_alternative<Formula>(stage->body)) return no("block", name + " is a block");
       if (stage->dims.empty()) return no("no-loop", name + " has no loop");
       if (any_is<Seq>(*stage)) return no("sequence", name + " runs step by step");
@@ -365,8 +362,6 @@ Stage joined(Program& program, const Stage& first, const Stage& second, const st
     if (!gone.contains(output.array)) outputs.push_back(output);
   both.outputs.insert(both.outputs.begin(), outputs.begin(), outputs.end());
   both.effects.insert(both.effects.begin(), first.effects.begin(), first.effects.end());
-  for (const Hint hint : first.hints)
-    if (std::find(both.hints.begin(), both.hints.end(), hint) == both.hints.end()) both.hints.push_back(hint);
   return both;
 }
 

@@ -21,6 +21,10 @@ bool has_float(const Type& type) {
 
 }  // namespace
 
+bool has_hint(const Stage& stage, Hint hint) {
+  return std::find(stage.hints.begin(), stage.hints.end(), hint) != stage.hints.end();
+}
+
 int operations_of(const Stage& stage) {
   int count = 0;
   for_each_expr(stage, [&](Expr root) {
@@ -60,7 +64,8 @@ std::optional<Reason> why_worse(const Program& program, const Stage& producer, i
                   "'" + producer.name + "' is not part of '" + consumer.name + "': " + why,
                   consumer.place};
   };
-  if (operations <= cheap_operations) return std::nullopt;
+  const bool always = has_hint(producer, Hint::Always) || has_hint(consumer, Hint::Always);
+  if (always || operations <= cheap_operations) return std::nullopt;
   if (runs_in_order(program, consumer) && !runs_in_order(program, producer))
     return no("parallelism", "'" + consumer.name + "' runs in order, and it does not have to");
   if (any_is<Scan>(consumer))

@@ -19,6 +19,9 @@ int operations_of(const Stage& stage);
 std::optional<Reason> why_worse(const Program& program, const Stage& producer, int operations,
                                 const Stage& consumer);
 
+/// Does the user say so?
+bool has_hint(const Stage& stage, Hint hint);
+
 /// Must the points of the stage be visited one after the other?
 bool runs_in_order(const Program& program, const Stage& stage);
 

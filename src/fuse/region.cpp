@@ -90,6 +90,18 @@ void UseTable::merge(int producer, int consumer) {
   move_uses(users_, sizes_[from], sizes_[to], producer, consumer);
 }
 
+void UseTable::share(int producer, int consumer) {
+  const auto from = static_cast<std::size_t>(producer), to = static_cast<std::size_t>(consumer);
+  for (const ArrayId array : reads_[from]) {
+    readers_[array].insert(consumer);
+    reads_[to].insert(array);
+  }
+  for (const SymbolId symbol : sizes_[from]) {
+    users_[symbol].insert(consumer);
+    sizes_[to].insert(symbol);
+  }
+}
+
 std::set<SymbolId> lengths_born_in(const Program& program, const Stage& stage) {
   std::set<SymbolId> lengths;
   for (const Output& output : stage.outputs) {

@@ -36,6 +36,8 @@ class UseTable {
 
   /// The producer has become part of the consumer.
   void merge(int producer, int consumer);
+  /// The consumer computes what the producer does as well, and so reads what that reads.
+  void share(int producer, int consumer);
 
  private:
   std::map<ArrayId, int> definer_;

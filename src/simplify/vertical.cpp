@@ -27,7 +27,7 @@ class Vertical {
       ++kept;
     }
     region_.stages.resize(kept);
-    return !gone_.empty();
+    return changed_ || !gone_.empty();
   }
 
  private:
@@ -57,6 +57,7 @@ class Vertical {
                     "'" + producer.name + "' is not part of '" + consumer.name + "': " + why,
                     consumer.place};
     };
+    if (has_hint(producer, Hint::Recompute) && recompute(p, c)) return std::nullopt;
     const std::set<ArrayId> gone = gone_into(region_, uses_, p, c);
     for (const Output& output : producer.outputs) {
       if (!gone.contains(output.array))
@@ -81,6 +82,25 @@ class Vertical {
     inline_reads(region_.program, output, consumer);
     absorbed(p, c);
     return std::nullopt;
+  }
+
+  /// Computes what the consumer reads of the producer where it is read, as often as that is.
+  bool recompute(int p, int c) {
+    Stage &producer = stage(p), &consumer = stage(c);
+    bool any = false;
+    for (const Output& output : producer.outputs) {
+      if (!reads(consumer, output.array) || why_not_inline(region_.program, producer, output, consumer)) continue;
+      inline_reads(region_.program, output, consumer);
+      notes_.done.push_back({"recomputed",
+                             {producer.name, consumer.name},
+                             "'" + consumer.name + "' computes what it reads of '" +
+                                 region_.program[output.array].name + "' again",
+                             producer.place});
+      any = true;
+    }
+    if (any) uses_.share(p, c);
+    changed_ = changed_ || any;
+    return any;
   }
 
   /// Is the reason why the two do not share their points one that does not matter to a value?
@@ -109,6 +129,7 @@ class Vertical {
   UseTable uses_;
   std::vector<int> operations_;  // per point
   std::set<int> gone_;
+  bool changed_ = false;
 };
 
 }  // namespace
