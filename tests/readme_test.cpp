@@ -66,7 +66,7 @@ TEST(Readme, IsTrue) {
     run();
   }
   EXPECT_EQ(programs, 2);
-  EXPECT_EQ(commands, 4);
+  EXPECT_EQ(commands, 5);
 }
 
 TEST(Readme, LinksExist) {

@@ -50,7 +50,8 @@ void print(Compilation& c) { c.source = print_c(*c.nest); }
 void load(Compilation& c) {
   CompileOptions options = c.options.compiler;
   options.flags = kernel_flags(c.program->strict);
-  c.kernel.emplace(c.program, *c.source, options);
+  // What goes wrong is explained in terms of the program as it was written.
+  c.kernel.emplace(c.source_program, *c.source, options);
 }
 
 constexpr std::array passes = {

@@ -309,8 +309,20 @@ void settle(ExprPool& pool, Stage& stage, const Meeting& meeting) {
   });
 }
 
+/// Gives dimensions that come to stand inside of others names of their own.
+void rename_inside(Program& program, std::vector<Dim>& dims, const std::vector<Dim>& around) {
+  std::set<std::string> used;
+  for (const Dim& dim : around) used.insert(dim.name);
+  for (Dim& dim : dims) {
+    const std::string name = dim.name;
+    for (int k = 2; !used.insert(dim.name).second; ++k) dim.name = name + "_" + std::to_string(k);
+    program.dim_names[static_cast<std::size_t>(dim.id.value)] = dim.name;
+  }
+}
+
 /// Makes the loops of a stage that goes over a collection those that fill it.
-void go_through(ExprPool& pool, Stage& stage, const Stage& first, const Output& collection) {
+void go_through(Program& program, Stage& stage, const Stage& first, const Output& collection) {
+  ExprPool& pool = *program.pool;
   const Expr passes = collection.guard;
   const auto both = [&](Expr guard) {
     if (!passes) return guard;
@@ -323,6 +335,7 @@ void go_through(ExprPool& pool, Stage& stage, const Stage& first, const Output& 
     if (!as<Literal>(inner.lo)) inner.lo = pool.select(passes, inner.lo, pool.integer(0));
     inner.hi = pool.select(passes, inner.hi, as<Literal>(inner.lo) ? inner.lo : pool.integer(0));
   }
+  rename_inside(program, stage.dims, first.dims);
   stage.dims.insert(stage.dims.begin(), first.dims.begin(), first.dims.end());
   for (Output& output : stage.outputs) {
     output.guard = both(output.guard);
@@ -352,7 +365,7 @@ Stage joined(Program& program, const Stage& first, const Stage& second, const st
   Stage rest = second;
   settle(*program.pool, rest, *meeting);
   if (meeting->collection) {
-    go_through(*program.pool, rest, first, *meeting->collection);
+    go_through(program, rest, first, *meeting->collection);
   } else {
     rest.dims = first.dims;
   }

@@ -71,7 +71,7 @@ std::optional<Kernel> compiled(const FuzzCase& one, const Plan& plan, const Judg
     compiler.flags.insert(compiler.flags.end(), options.compiler_flags.begin(), options.compiler_flags.end());
     if (!options.cache.empty()) compiler.cache = options.cache;
     compiler.cache_bytes = std::int64_t{16} << 20;  // few of these kernels are ever run again
-    return Kernel(compilation.program, std::move(*compilation.source), compiler);
+    return Kernel(one.program, std::move(*compilation.source), compiler);
   } catch (const Error& error) {
     if (first(error).fault != Fault::Limit) throw Failed{"compile: " + first(error).code, error.what()};
     ++verdict.counts["not supported: " + first(error).code];
@@ -97,9 +97,8 @@ void compare(const Kernel& kernel, const Program& program, std::span<const Data>
 
 /// The simplified program does the same. What nobody needs is not computed in it, nor are errors met there: if
 /// the program fails, what the simplified one does is expected from now on.
-void judge_simplified(const FuzzCase& one, std::vector<std::optional<Expected>>& expected, Verdict& verdict) {
-  const std::shared_ptr<const Program> simplified = one.planned();
-  if (simplified == one.program) return;
+void judge_simplified(const FuzzCase& one, const std::shared_ptr<const Program>& simplified,
+                      std::vector<std::optional<Expected>>& expected, Verdict& verdict) {
   ++verdict.counts["simplified"];
   const auto failed = [&](std::string kind, const std::string& detail) {
     throw Failed{std::move(kind), detail + "\nsimplified, it is\n" + print(*simplified)};
@@ -111,13 +110,13 @@ void judge_simplified(const FuzzCase& one, std::vector<std::optional<Expected>>&
     if (!expected[k]) continue;
     verdict.inputs = static_cast<int>(k);
     std::optional<Expected> now = interpreted(*simplified, one.inputs[k], verdict);
-    if (!expected[k]->outcome) {
+    if (!expected[k]->reference) {
       expected[k] = std::move(now);
       continue;
     }
-    if (!now || !now->outcome) failed("simplified: error", now ? now->error : "it is not supported");
-    if (const auto found = difference(*one.program, one.inputs[k], *expected[k]->outcome, *now->outcome))
-      failed("simplified: different", *found);
+    if (!now || !now->reference) failed("simplified: error", now ? now->error : "it is not supported");
+    const Agreement found = agreement(*one.program, *expected[k]->reference, now->reference->outcome);
+    if (!found.difference.empty()) failed("simplified: different", found.difference);
   }
   verdict.inputs = -1;
 }
@@ -133,7 +132,8 @@ void judge(const FuzzCase& one, const JudgeOptions& options, Verdict& verdict) {
     expected.push_back(interpreted(program, one.inputs[k], verdict));
   }
   verdict.inputs = -1;
-  if (one.simplify) judge_simplified(one, expected, verdict);
+  const std::shared_ptr<const Program> planned = one.planned();
+  if (planned != one.program) judge_simplified(one, planned, expected, verdict);
   for (std::size_t p = 0; p < one.plans.size(); ++p) {
     verdict.plan = static_cast<int>(p);
     verdict.inputs = -1;

@@ -48,6 +48,8 @@ class Elaboration {
       Site site{inside_parallel, disposable};
       if (auto reason = why_illegal(program_, stage, cluster, site)) throw Refusal{std::move(*reason)};
       result.passes.push_back(pass(cluster, stage, list, order, c, inside_parallel));
+      for (const Instance& instance : schedule_.plan.find(owner, branch)->clusters[c].instances)
+        result.passes.back().names.push_back(instance.stage);
     }
     return result;
   }

@@ -29,7 +29,8 @@ struct StageSchedule {
 
 /// A cluster whose loops are known to be legal.
 struct Pass {
-  std::vector<StageSchedule> stages;  // by instance
+  std::vector<std::string> names;     // of the stages that share it, as in the plan
+  std::vector<StageSchedule> stages;  // what they were joined to
   LoopTree loops;
   std::int64_t grain = 0;
   std::vector<ArrayId> dies;  // intermediate arrays of this block that nobody needs after this pass

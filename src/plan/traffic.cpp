@@ -34,9 +34,9 @@ class Counter {
   void pass(const Pass& pass, double times) {
     PassTraffic traffic;
     traffic.times = times;
+    traffic.stages = pass.names;
     std::set<ArrayId> reads, writes;
     for (const StageSchedule& stage : pass.stages) {
-      traffic.stages.push_back(stage.stage->name);
       for (const Output& output : stage.stage->outputs)
         for (ArrayId array : defined_arrays(output)) writes.insert(array);
       // What blocks read is counted by their own passes.

@@ -57,6 +57,7 @@ class Vertical {
                     "'" + producer.name + "' is not part of '" + consumer.name + "': " + why,
                     consumer.place};
     };
+    if (producer.dims.empty()) return no("no-loop", "it is a single value");
     if (has_hint(producer, Hint::Recompute) && recompute(p, c)) return std::nullopt;
     const std::set<ArrayId> gone = gone_into(region_, uses_, p, c);
     for (const Output& output : producer.outputs) {
