@@ -227,7 +227,7 @@ TEST_P(Collections, FewerPassesAndTheSameResult) {
       const std::vector<Data> inputs = random_inputs(*program, rng);
       std::optional<Reference> expected;
       try {
-        expected = reference_of(*program, inputs);
+        expected.emplace(reference_of(*program, inputs));
       } catch (const Error& error) {
         EXPECT_THROW(compilation.kernel->run(inputs), Error) << error.what();
         continue;

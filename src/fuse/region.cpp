@@ -84,7 +84,12 @@ void move_uses(std::map<Id, std::set<int>>& users, std::set<Id>& from, std::set<
 
 }  // namespace
 
-void UseTable::merge(int producer, int consumer) {
+void UseTable::merge(int producer, int consumer, const std::set<ArrayId>& gone) {
+  for (const ArrayId array : gone) {
+    for (const int reader : readers(array)) reads_[static_cast<std::size_t>(reader)].erase(array);
+    readers_.erase(array);
+    definer_.erase(array);
+  }
   const auto from = static_cast<std::size_t>(producer), to = static_cast<std::size_t>(consumer);
   move_uses(readers_, reads_[from], reads_[to], producer, consumer);
   move_uses(users_, sizes_[from], sizes_[to], producer, consumer);

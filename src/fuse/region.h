@@ -34,8 +34,8 @@ class UseTable {
   /// Arrays that a stage reads in its own expressions.
   const std::set<ArrayId>& reads(int stage) const { return reads_[static_cast<std::size_t>(stage)]; }
 
-  /// The producer has become part of the consumer.
-  void merge(int producer, int consumer);
+  /// The producer has become part of the consumer, and some of its arrays are gone.
+  void merge(int producer, int consumer, const std::set<ArrayId>& gone);
   /// The consumer computes what the producer does as well, and so reads what that reads.
   void share(int producer, int consumer);
 

@@ -18,7 +18,7 @@ void Joiner::join(int first, int second) {
   Stage& empty = region_.stages[static_cast<std::size_t>(first)];
   both = joined(region_.program, empty, both, gone);
   empty = Stage{};
-  uses_.merge(first, second);
+  uses_.merge(first, second, gone);
 }
 
 namespace {

@@ -111,7 +111,8 @@ void judge_simplified(const FuzzCase& one, const std::shared_ptr<const Program>&
     verdict.inputs = static_cast<int>(k);
     std::optional<Expected> now = interpreted(*simplified, one.inputs[k], verdict);
     if (!expected[k]->reference) {
-      expected[k] = std::move(now);
+      expected[k].reset();
+      if (now) expected[k].emplace(std::move(*now));
       continue;
     }
     if (!now || !now->reference) failed("simplified: error", now ? now->error : "it is not supported");

@@ -71,7 +71,7 @@ class Vertical {
     auto apart = why_not_join({region_.program, producer, consumer, gone});
     if (!apart) {
       consumer = joined(region_.program, producer, consumer, gone);
-      absorbed(p, c);
+      absorbed(p, c, gone);
       return std::nullopt;
     }
     if (producer.outputs.size() > 1) return apart;
@@ -81,7 +81,7 @@ class Vertical {
     if (!reads_each_once(consumer, output.array))
       return no("repeated", "elements of '" + region_.program[output.array].name + "' would be computed again");
     inline_reads(region_.program, output, consumer);
-    absorbed(p, c);
+    absorbed(p, c, gone);
     return std::nullopt;
   }
 
@@ -114,14 +114,14 @@ class Vertical {
     return false;
   }
 
-  void absorbed(int p, int c) {
+  void absorbed(int p, int c, const std::set<ArrayId>& gone) {
     notes_.done.push_back({"fused",
                            {stage(p).name, stage(c).name},
                            "'" + stage(p).name + "' is computed inside of '" + stage(c).name +
                                "' and needs no memory",
                            stage(p).place});
     operations_[static_cast<std::size_t>(c)] += operations_[static_cast<std::size_t>(p)];
-    uses_.merge(p, c);
+    uses_.merge(p, c, gone);
     gone_.insert(p);
   }
 
