@@ -284,8 +284,8 @@ TEST_F(Command, RunShowsWhatItCost) {
       HasSubstr("bytes moved         8.0 kB; reading inputs and writing results alone would be 8.0 kB\n"));
   EXPECT_THAT(report.output, HasSubstr("1     y, total "));
   // Without fusion, y is read again for the total.
-  const ExitReport apart = line_.twill({"run", program_, "--def", "scale", "--in", "x=random:1000", "--stats",
-                                        "--cluster", "none"});
+  const ExitReport apart = line_.twill(
+      {"run", program_, "--def", "scale", "--in", "x=random:1000", "--stats", "--cluster", "none"});
   EXPECT_THAT(
       apart.output,
       HasSubstr("bytes moved         12.0 kB; reading inputs and writing results alone would be 8.0 kB\n"));

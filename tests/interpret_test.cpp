@@ -473,9 +473,10 @@ TEST(Interpret, RowsAreNotCollectedWhileTheyAreScannedFromTheRight) {
   rows.combine = {Cat{}, Append{}};
   rows.value = b.lit(0);
   stage.outputs.push_back(rows);
-  EXPECT_EQ(b.error({longs({1})}),
-            "not supported[E0515]: stage 'y' scans dimension 'i' from the right, but collects the rows of 'z' in "
-            "order\n  help: make it two stages\n");
+  EXPECT_EQ(
+      b.error({longs({1})}),
+      "not supported[E0515]: stage 'y' scans dimension 'i' from the right, but collects the rows of 'z' in "
+      "order\n  help: make it two stages\n");
 }
 
 // ---- append and group

@@ -69,7 +69,7 @@ TEST(TextErrors, NothingIsTooDeepTooLargeOrTooStrange) {
     chain += "def f" + std::to_string(i) + "(x: f32[N]) -> y { y = " + before + "(" + before + "(x)) }\n";
   }
   EXPECT_EQ(messages_of(chain),
-            "1:26 E0250 this definition has more than 4000 stages after its calls are expanded\n");
+            "1:26 E0250 this definition has more than 20000 stages after its calls are expanded\n");
 }
 
 }  // namespace

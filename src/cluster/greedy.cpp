@@ -1,5 +1,5 @@
-// The greedy choice. Vertical before horizontal: a sibling must not take the place of a producer or a consumer.
-// Sets never wait for each other in a circle, through however many others.
+// The greedy choice. Vertical before horizontal: a sibling must not take the place of a producer or a
+// consumer. Sets never wait for each other in a circle, through however many others.
 #include "cluster/cluster.h"
 
 #include "fuse/profit.h"
@@ -70,7 +70,8 @@ class Greedy {
           last_effect[effect.kind] = static_cast<int>(s);
         }
       });
-      for (const SymbolId symbol : lengths_born_in(region_.program, stage)) born[symbol] = static_cast<int>(s);
+      for (const SymbolId symbol : lengths_born_in(region_.program, stage))
+        born[symbol] = static_cast<int>(s);
       before.erase(static_cast<int>(s));
       before_.push_back(std::move(before));
     }
@@ -123,7 +124,8 @@ class Greedy {
       return reason("cycle", a, b, "what is computed between them needs the one and is needed by the other");
     if (sets_before(a).contains(b)) return reason("cycle", a, b, "they need each other");
     if (auto apart = joiner_.why_not(first.holder, second.holder)) return apart;
-    const bool always = has_hint(joiner_[first.holder], Hint::Always) || has_hint(joiner_[second.holder], Hint::Always);
+    const bool always =
+        has_hint(joiner_[first.holder], Hint::Always) || has_hint(joiner_[second.holder], Hint::Always);
     if (!always && siblings && in_order_[index(first.holder)] != in_order_[index(second.holder)])
       return reason("parallelism", a, b, "only one of them runs in order");
     if (!siblings) {
@@ -164,7 +166,8 @@ class Greedy {
       int next = -1;
       for (const ArrayId array : joiner_.uses().reads(sets_[index(own)].holder)) {
         const int definer = joiner_.uses().definer(array);
-        if (definer < 0 || set_of_[index(definer)] == own || tried.contains(set_of_[index(definer)])) continue;
+        if (definer < 0 || set_of_[index(definer)] == own || tried.contains(set_of_[index(definer)]))
+          continue;
         if (next < 0 || sets_[index(set_of_[index(definer)])].holder > sets_[index(next)].holder)
           next = set_of_[index(definer)];
       }
@@ -214,10 +217,10 @@ class Greedy {
   Joiner joiner_;
   std::vector<std::string> names_;
   std::vector<Set> sets_;
-  std::vector<int> set_of_;              // by stage
-  std::vector<int> operations_;          // by holder
-  std::vector<bool> in_order_;           // by holder
-  std::vector<std::set<int>> before_;    // by stage: stages that have to run before
+  std::vector<int> set_of_;            // by stage
+  std::vector<int> operations_;        // by holder
+  std::vector<bool> in_order_;         // by holder
+  std::vector<std::set<int>> before_;  // by stage: stages that have to run before
 };
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace twill {
 enum class Clusters { None, Greedy };
 
 struct Options {
-  bool simplify = true;  // fuse and remove what needs no decision; without it, plans are about the program itself
+  bool simplify =
+      true;  // fuse and remove what needs no decision; without it, plans are about the program itself
   Clusters clusters = Clusters::Greedy;
   std::optional<Plan> plan;  // instead of the default plan; refused with E0402 if it is illegal
   CompileOptions compiler;

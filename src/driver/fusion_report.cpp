@@ -15,7 +15,8 @@ class Together {
  public:
   const std::string& of(const std::string& stage) {
     const std::string* name = &stage;
-    for (auto found = into_.find(*name); found != into_.end(); found = into_.find(*name)) name = &found->second;
+    for (auto found = into_.find(*name); found != into_.end(); found = into_.find(*name))
+      name = &found->second;
     return *name;
   }
   void join(const std::string& first, const std::string& second) {

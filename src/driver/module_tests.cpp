@@ -1,8 +1,8 @@
 // Running a test: bind names to data, call definitions, then see whether the expectations hold.
 #include "driver/module_tests.h"
 
-#include "driver/explain.h"
 #include "driver/compile.h"
+#include "driver/explain.h"
 #include "program/evaluate.h"
 
 #include <fmt/format.h>

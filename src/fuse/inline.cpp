@@ -47,8 +47,7 @@ std::optional<Reason> why_not_inline(const Program& program, const Stage& produc
                   consumer.place};
   };
   for (const Stage* stage : {&producer, &consumer}) {
-    if (has_hint(*stage, Hint::Never))
-      return no("never", "'" + stage->name + "' says never");
+    if (has_hint(*stage, Hint::Never)) return no("never", "'" + stage->name + "' says never");
     if (!std::holds_alternative<Formula>(stage->body)) return no("block", "'" + stage->name + "' is a block");
   }
   if (output.force) return no("forced", array + " is forced");

@@ -34,9 +34,9 @@ bool acts_as_one(const Output& output) {
 
 /// How the points of the second stage are found among those of the first.
 struct Meeting {
-  std::map<DimId, DimId> names;         // dimensions of the second that are dimensions of the first
-  const Output* collection = nullptr;   // the second goes through this output of the first
-  std::map<const Node*, Expr> values;   // reads of the second, and what they stand for
+  std::map<DimId, DimId> names;        // dimensions of the second that are dimensions of the first
+  const Output* collection = nullptr;  // the second goes through this output of the first
+  std::map<const Node*, Expr> values;  // reads of the second, and what they stand for
 };
 
 class Judge {
@@ -105,7 +105,8 @@ class Judge {
       return no("direction", "one runs from the right, and the other in order");
     // Scans of one loop nest may want its loops in different orders.
     const bool deep = first_.dims.size() > 1 || second_.dims.size() > 1;
-    if (deep && ((any_is<Scan>(first_) && !any_order(second_)) || (any_is<Scan>(second_) && !any_order(first_))))
+    if (deep &&
+        ((any_is<Scan>(first_) && !any_order(second_)) || (any_is<Scan>(second_) && !any_order(first_))))
       return no("order", "one is a scan, and the other wants the loops in an order of its own");
     return true;
   }
@@ -152,7 +153,8 @@ class Judge {
   }
 
   std::optional<Meeting> same_points() {
-    if (first_.dims.size() != second_.dims.size()) return refuse("range", "their loops have different ranges");
+    if (first_.dims.size() != second_.dims.size())
+      return refuse("range", "their loops have different ranges");
     Meeting meeting;
     for (std::size_t d = 0; d < first_.dims.size(); ++d) {
       const Dim &mine = first_.dims[d], &other = second_.dims[d];
@@ -208,8 +210,10 @@ class Judge {
         return refuse("depth", "'" + second_.name + "' has loops inside, and " +
                                    quoted(meeting.collection->array) + " is needed elsewhere as well");
       if (!first_.effects.empty())
-        return refuse("depth", "'" + second_.name + "' has loops inside, and '" + first_.name + "' has effects");
-      if (meeting.collection->guard && !std::all_of(second_.outputs.begin(), second_.outputs.end(), acts_as_one))
+        return refuse("depth",
+                      "'" + second_.name + "' has loops inside, and '" + first_.name + "' has effects");
+      if (meeting.collection->guard &&
+          !std::all_of(second_.outputs.begin(), second_.outputs.end(), acts_as_one))
         return refuse("guard", "the loops inside of '" + second_.name + "' have results of their own");
     }
     return meeting;

@@ -1,8 +1,8 @@
 // join: two stages become one whose loop does the work of both.
 //
-// The rules, not the choice: which stages are joined is decided elsewhere (simplify, where nothing is given up;
-// a plan's clusters otherwise). The outputs of both stages stay, each with its own combine; where the second
-// stage reads what the first one computes for the same point, the value takes the place of the read.
+// The rules, not the choice: which stages are joined is decided elsewhere (simplify, where nothing is given
+// up; a plan's clusters otherwise). The outputs of both stages stay, each with its own combine; where the
+// second stage reads what the first one computes for the same point, the value takes the place of the read.
 //
 // Two stages meet in one of two ways:
 //   same points   equal dimensions with equal ranges; the second reads the first at its own point only
@@ -27,8 +27,8 @@ struct Joint {
   const std::set<ArrayId>& gone;
 };
 
-/// Why the two cannot become one; nothing if they can. Looks at the two alone: whether other stages have to run
-/// between them is the caller's question.
+/// Why the two cannot become one; nothing if they can. Looks at the two alone: whether other stages have to
+/// run between them is the caller's question.
 std::optional<Reason> why_not_join(const Joint& joint);
 
 /// The stage that does the work of both, under the second one's name, without the outputs that are gone.

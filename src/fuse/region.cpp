@@ -10,7 +10,8 @@ const std::set<int> nobody;
 
 }  // namespace
 
-UseTable::UseTable(const Region& region) : held_(region.kept), reads_(region.stages.size()), sizes_(region.stages.size()) {
+UseTable::UseTable(const Region& region)
+    : held_(region.kept), reads_(region.stages.size()), sizes_(region.stages.size()) {
   const Program& program = region.program;
   for (std::size_t s = 0; s < region.stages.size(); ++s) {
     const Stage& stage = region.stages[s];
@@ -124,7 +125,8 @@ namespace {
 
 /// Will the stage have an output of this length, if it goes through the collection that has it now?
 bool takes_over(const Program& program, const Stage& stage, Expr length) {
-  return stage.dims.size() == 1 && std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& o) {
+  return stage.dims.size() == 1 &&
+         std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& o) {
            return is<Cat>(o.combine.front()) && !o.into && program[o.array].rank() == 1 &&
                   program[o.array].shape.front() == length;
          });
@@ -141,14 +143,14 @@ std::set<ArrayId> gone_into(const Region& region, const UseTable& uses, int prod
   };
   for (const Output& output : stage.outputs) {
     bool needed = false;
-    const bool collects = !output.combine.empty() &&
-                          (is<Append>(output.combine.back()) || is<Group>(output.combine.back()));
+    const bool collects =
+        !output.combine.empty() && (is<Append>(output.combine.back()) || is<Group>(output.combine.back()));
     for (const ArrayId array : defined_arrays(output)) {
       needed = needed || uses.is_held(array) || needed_by(uses.readers(array));
       const Expr length = collects ? region.program[array].shape.front() : Expr{};
       const auto* size = as<SizeRef>(length);
-      needed = needed || (size && needed_by(uses.users(size->symbol)) &&
-                          !takes_over(region.program, next, length));
+      needed = needed ||
+               (size && needed_by(uses.users(size->symbol)) && !takes_over(region.program, next, length));
     }
     if (needed) continue;
     for (const ArrayId array : defined_arrays(output)) gone.insert(array);

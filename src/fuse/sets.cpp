@@ -27,12 +27,13 @@ struct Refusal {
   Reason reason;
 };
 
-[[noreturn]] void refuse(std::string code, std::vector<std::string> stages, std::string text, Place place = {}) {
+[[noreturn]] void refuse(std::string code, std::vector<std::string> stages, std::string text,
+                         Place place = {}) {
   throw Refusal{{std::move(code), std::move(stages), std::move(text), place}};
 }
 
-/// Makes one stage of all members, in the place of the last one. Which two of them can be joined first depends
-/// on what they are, not on their order.
+/// Makes one stage of all members, in the place of the last one. Which two of them can be joined first
+/// depends on what they are, not on their order.
 void join_all(Joiner& joiner, const std::vector<int>& members) {
   std::vector<int> parts;  // in the order of the program
   std::optional<Reason> apart;
@@ -55,7 +56,8 @@ void join_all(Joiner& joiner, const std::vector<int>& members) {
 /// Puts the stages of a list into the order of the sets, each set as one stage.
 void fuse_list(Region& region, const StageSets& list) {
   std::map<std::string_view, int> position;
-  for (std::size_t s = 0; s < region.stages.size(); ++s) position[region.stages[s].name] = static_cast<int>(s);
+  for (std::size_t s = 0; s < region.stages.size(); ++s)
+    position[region.stages[s].name] = static_cast<int>(s);
   std::vector<int> order;
   std::map<std::string, int> last_effect;
   std::vector<std::vector<int>> sets;

@@ -12,9 +12,9 @@
 
 namespace twill {
 
-/// The stages of one list (the program's own if `owner` is empty, or those of a block of that stage; `branch`: 1
-/// for `otherwise`), in the order in which they run. Those that share a set become one, under the name of
-/// the last of them.
+/// The stages of one list (the program's own if `owner` is empty, or those of a block of that stage;
+/// `branch`: 1 for `otherwise`), in the order in which they run. Those that share a set become one, under the
+/// name of the last of them.
 struct StageSets {
   std::string owner;
   int branch = 0;

@@ -4,10 +4,10 @@
 #include "cluster/cluster.h"
 #include "fuzz/generate.h"
 #include "fuzz/tidy.h"
-#include "program/edit.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
 #include "program/check.h"
+#include "program/edit.h"
 
 #include <algorithm>
 #include <set>
@@ -450,8 +450,7 @@ class Shrinker {
         for (BlockPlan& block : plan.blocks)
           for (Cluster& cluster : block.clusters)
             if (cluster.instances == simple.instances) cluster = simple;
-        if (plan == best_.one.plans.front() || !elaborate(planned, options_.machine, plan))
-          continue;
+        if (plan == best_.one.plans.front() || !elaborate(planned, options_.machine, plan)) continue;
         FuzzCase candidate = best_.one;
         candidate.plans = {std::move(plan)};
         any = try_case(std::move(candidate)) || any;

@@ -95,8 +95,8 @@ void compare(const Kernel& kernel, const Program& program, std::span<const Data>
   }
 }
 
-/// The simplified program does the same. What nobody needs is not computed in it, nor are errors met there: if
-/// the program fails, what the simplified one does is expected from now on.
+/// The simplified program does the same. What nobody needs is not computed in it, nor are errors met there:
+/// if the program fails, what the simplified one does is expected from now on.
 void judge_simplified(const FuzzCase& one, const std::shared_ptr<const Program>& simplified,
                       std::vector<std::optional<Expected>>& expected, Verdict& verdict) {
   ++verdict.counts["simplified"];

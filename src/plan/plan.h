@@ -103,8 +103,8 @@ struct Tile {
   friend bool operator==(const Tile&, const Tile&) = default;
 };
 
-/// Stages that share a pass over memory. Several instances are joined into one stage (fuse/sets.h), in the order
-/// of the program, and everything else here is about that one: its dimensions, its outputs.
+/// Stages that share a pass over memory. Several instances are joined into one stage (fuse/sets.h), in the
+/// order of the program, and everything else here is about that one: its dimensions, its outputs.
 struct Cluster {
   std::vector<Instance> instances;
   LoopTree loops;

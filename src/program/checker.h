@@ -112,7 +112,8 @@ class Checker {
   bool check_dense(const Stage& stage, std::size_t position, const Scope& scope, const Scope& outer);
   bool check_collection(const Stage& stage, const Output& output, const Scope& outer);
   bool check_companion(const Output& output, std::optional<ArrayId> array, bool wanted, const char* what);
-  bool check_born(const Stage& stage, const Output& output, ArrayId array, const char* what, const Scope& outer);
+  bool check_born(const Stage& stage, const Output& output, ArrayId array, const char* what,
+                  const Scope& outer);
   bool check_result_shape(const Output& output, ArrayId result, std::size_t leading);
 
   // ---- check_inside.cpp

@@ -14,8 +14,8 @@ void for_each_slot(Stage& stage, const std::function<void(Expr&)>& action);
 /// Applies an action to every stage of a list and of the blocks below, outer stages first. Blocks are copied.
 void edit_stages(std::vector<Stage>& stages, const std::function<void(Stage&)>& action);
 
-/// Applies an action to every block below a list of stages, outer ones first: with the stage that it belongs to
-/// and 1 if it is `otherwise`.
+/// Applies an action to every block below a list of stages, outer ones first: with the stage that it belongs
+/// to and 1 if it is `otherwise`.
 void edit_blocks(std::vector<Stage>& stages,
                  const std::function<void(const Stage&, int branch, Block&)>& action);
 

@@ -79,8 +79,9 @@ void StageRun::choose_directions() {
     for (const Output& output : stage_.outputs)
       if (loops_[k].backwards && output.offsets && is<Cat>(output.combine[k]))
         fail(Fault::Limit, "E0515", stage_.place,
-             fmt::format("stage '{}' scans dimension '{}' from the right, but collects the rows of '{}' in order",
-                         stage_.name, stage_.dims[k].name, environment_.program[output.array].name),
+             fmt::format(
+                 "stage '{}' scans dimension '{}' from the right, but collects the rows of '{}' in order",
+                 stage_.name, stage_.dims[k].name, environment_.program[output.array].name),
              "make it two stages");
   }
 }

@@ -39,8 +39,9 @@
 // A stage with a Seq dimension that reads its own output sees the current version: the array it is `into`,
 // overwritten by all earlier points. The element must have been written by an earlier point or be given
 // by `into`. A block runs before the stage's own expressions (guard, key, subscripts, values, effects),
-// which may read its arrays; its stages see the current version too, as the point finds it. One output has at most one Scan dimension. Extents below zero count as zero.
-// The order of the stages is also the order of their effects.
+// which may read its arrays; its stages see the current version too, as the point finds it. One output has at
+// most one Scan dimension. Extents below zero count as zero. The order of the stages is also the order of
+// their effects.
 //
 // Where a guard fails, a Cat, Seq, Append or Group yields nothing, a Fold leaves its accumulator as it is
 // (an inner fold of nothing still hands its identity to the outer one), and a Scan repeats its running
@@ -73,11 +74,11 @@ struct Function {
 /// What folds, scans, scatters and groups combine with: a built-in operation (Add, Mul, Min, Max,
 /// And, Or, BitAnd, BitOr, Xor) or a user's function of two values of one type.
 struct Operator {
-  Type type;                      // of both operands and the result: the accumulator's type
-  std::optional<Prim> prim;       // built in …
-  FunctionId function;            // … or the user's
-  Expr identity;                  // null: has none, and folding nothing is an error at run time
-  bool associative = false;       // declared by the user; built-in ones are
+  Type type;                 // of both operands and the result: the accumulator's type
+  std::optional<Prim> prim;  // built in …
+  FunctionId function;       // … or the user's
+  Expr identity;             // null: has none, and folding nothing is an error at run time
+  bool associative = false;  // declared by the user; built-in ones are
   bool commutative = false;
 
   friend bool operator==(const Operator&, const Operator&) = default;
@@ -120,8 +121,8 @@ struct Constant {
 struct Dim {
   DimId id;
   std::string name;
-  Expr lo;      // i64: literals, symbols, outer indices, and reads (data extents)
-  Expr hi;      // exclusive; hi < lo is an empty range. Null: only `condition` ends the loop
+  Expr lo;         // i64: literals, symbols, outer indices, and reads (data extents)
+  Expr hi;         // exclusive; hi < lo is an empty range. Null: only `condition` ends the loop
   Expr condition;  // of a while loop (a Seq dimension with carries): evaluated on the carried state before
                    // every step; the loop ends when it fails. Null: not a while loop
   Place place;
@@ -129,31 +130,51 @@ struct Dim {
 
 enum class Direction : std::uint8_t { Left, Right };  // scan from the left or from the right
 
-struct Cat { friend bool operator==(const Cat&, const Cat&) = default; };
-struct Fold { Operator op; friend bool operator==(const Fold&, const Fold&) = default; };
-struct Scan { Operator op; Direction from = Direction::Left; friend bool operator==(const Scan&, const Scan&) = default; };
-struct Append { friend bool operator==(const Append&, const Append&) = default; };
-struct Scatter { std::optional<Operator> op; friend bool operator==(const Scatter&, const Scatter&) = default; };
-struct Group { std::optional<Operator> op; friend bool operator==(const Group&, const Group&) = default; };
+struct Cat {
+  friend bool operator==(const Cat&, const Cat&) = default;
+};
+struct Fold {
+  Operator op;
+  friend bool operator==(const Fold&, const Fold&) = default;
+};
+struct Scan {
+  Operator op;
+  Direction from = Direction::Left;
+  friend bool operator==(const Scan&, const Scan&) = default;
+};
+struct Append {
+  friend bool operator==(const Append&, const Append&) = default;
+};
+struct Scatter {
+  std::optional<Operator> op;
+  friend bool operator==(const Scatter&, const Scatter&) = default;
+};
+struct Group {
+  std::optional<Operator> op;
+  friend bool operator==(const Group&, const Group&) = default;
+};
 /// `last`: only the final state is kept, and the index does not take part in the write map.
-struct Seq { bool last = false; friend bool operator==(const Seq&, const Seq&) = default; };
+struct Seq {
+  bool last = false;
+  friend bool operator==(const Seq&, const Seq&) = default;
+};
 
 using Combine = std::variant<Cat, Fold, Scan, Append, Scatter, Group, Seq>;
 
 struct Output {
-  ArrayId array;                 // the values
-  std::vector<Combine> combine;  // one per dimension of the stage
-  std::vector<Expr> at;          // dense: the write map, one i64 subscript per dimension of `array`
-  Expr value;                    // null: the result of the same position of the block
-  Expr guard;                    // bool; null: always. A point whose guard fails yields nothing
-  std::optional<ArrayId> into;   // dense: a new version of this array, unchanged where not written
-  bool accumulates = false;      // with `into` and Fold (C += A·B) or Scatter with an operator: what is
-                                 // there takes part as the first value. A Scatter with an operator
-                                 // that is `into` always accumulates
-  Expr key;                      // group: the key of the point, an integer, bool or record of these
+  ArrayId array;                   // the values
+  std::vector<Combine> combine;    // one per dimension of the stage
+  std::vector<Expr> at;            // dense: the write map, one i64 subscript per dimension of `array`
+  Expr value;                      // null: the result of the same position of the block
+  Expr guard;                      // bool; null: always. A point whose guard fails yields nothing
+  std::optional<ArrayId> into;     // dense: a new version of this array, unchanged where not written
+  bool accumulates = false;        // with `into` and Fold (C += A·B) or Scatter with an operator: what is
+                                   // there takes part as the first value. A Scatter with an operator
+                                   // that is `into` always accumulates
+  Expr key;                        // group: the key of the point, an integer, bool or record of these
   std::optional<ArrayId> offsets;  // append below Cat, and group without operator
   std::optional<ArrayId> keys;     // group
-  bool force = false;            // materialise here, whatever the plan would prefer
+  bool force = false;              // materialise here, whatever the plan would prefer
   Place place;
 
   // Without `into`, a dense output must be written completely: no guard unless all its elements
@@ -165,9 +186,9 @@ struct Output {
 
 /// Something the world can see. Effects of one kind happen in the order of the source program.
 struct Effect {
-  std::string kind;                                // "print"
+  std::string kind;  // "print"
   std::vector<std::variant<std::string, Expr>> arguments;
-  Expr guard;                                      // null: always
+  Expr guard;  // null: always
   Place place;
 };
 
@@ -192,9 +213,14 @@ struct Block {
   std::vector<ArrayId> results;
 };
 
-struct Formula {};                                     // the values are in the outputs
-struct Nested { std::shared_ptr<const Block> block; };
-struct Branch { Expr condition; std::shared_ptr<const Block> then, otherwise; };  // condition: bool
+struct Formula {};  // the values are in the outputs
+struct Nested {
+  std::shared_ptr<const Block> block;
+};
+struct Branch {
+  Expr condition;
+  std::shared_ptr<const Block> then, otherwise;
+};  // condition: bool
 
 using Body = std::variant<Formula, Nested, Branch>;
 
@@ -217,15 +243,15 @@ struct Stage {
 struct Program {
   std::string name;
   std::shared_ptr<ExprPool> pool = std::make_shared<ExprPool>();
-  std::vector<Symbol> symbols;      // by SymbolId
-  std::vector<Array> arrays;        // by ArrayId: inputs, constants, outputs, carried states
+  std::vector<Symbol> symbols;         // by SymbolId
+  std::vector<Array> arrays;           // by ArrayId: inputs, constants, outputs, carried states
   std::vector<std::string> dim_names;  // by DimId
-  std::vector<Function> functions;  // by FunctionId
+  std::vector<Function> functions;     // by FunctionId
   std::vector<Input> inputs;
   std::vector<Constant> constants;
-  std::vector<Stage> stages;        // in dependence order
-  std::vector<ArrayId> results;     // at least one, unless the program has effects
-  bool strict = false;              // floats are not reassociated or contracted, functions are libm's
+  std::vector<Stage> stages;     // in dependence order
+  std::vector<ArrayId> results;  // at least one, unless the program has effects
+  bool strict = false;           // floats are not reassociated or contracted, functions are libm's
   Place place;
 
   const Array& operator[](ArrayId id) const { return arrays[static_cast<std::size_t>(id.value)]; }
@@ -264,7 +290,9 @@ void for_each_stage(std::span<const Stage> stages, const std::function<void(cons
 bool has_effects(const Stage& stage);
 
 template <class C>
-bool is(const Combine& combine) { return std::holds_alternative<C>(combine); }
+bool is(const Combine& combine) {
+  return std::holds_alternative<C>(combine);
+}
 
 /// "cat", "fold", "scan", …
 std::string_view name_of(const Combine& combine);

@@ -9,7 +9,7 @@
 
 namespace twill::text {
 
-constexpr int max_stages = 4000;
+constexpr int max_stages = 20000;
 
 namespace {
 

@@ -17,7 +17,7 @@ namespace twill {
 
 struct Simplified {
   std::shared_ptr<const Program> program;
-  std::vector<Reason> done;     // what was fused or removed
+  std::vector<Reason> done;      // what was fused or removed
   std::vector<Reason> not_done;  // why neighbours stayed apart
 };
 

@@ -1,5 +1,5 @@
-// Vertical fusion where there is no choice: a producer becomes part of the only stage that needs it, if nothing
-// is computed twice for it and nothing that could run in parallel ends up in a loop that cannot.
+// Vertical fusion where there is no choice: a producer becomes part of the only stage that needs it, if
+// nothing is computed twice for it and nothing that could run in parallel ends up in a loop that cannot.
 #include "simplify/passes.h"
 
 #include "fuse/inline.h"
@@ -66,7 +66,8 @@ class Vertical {
     }
     if (has_effects(producer)) return no("effect", "it has effects of its own");
     if (length_needed_before(p, c)) return no("length", "its length is needed before");
-    if (auto reason = why_worse(region_.program, producer, operations_[static_cast<std::size_t>(p)], consumer))
+    if (auto reason =
+            why_worse(region_.program, producer, operations_[static_cast<std::size_t>(p)], consumer))
       return reason;
     auto apart = why_not_join({region_.program, producer, consumer, gone});
     if (!apart) {
@@ -79,7 +80,8 @@ class Vertical {
     if (auto reason = why_not_inline(region_.program, producer, output, consumer))
       return is_map_like(apart->code) ? reason : apart;
     if (!reads_each_once(consumer, output.array))
-      return no("repeated", "elements of '" + region_.program[output.array].name + "' would be computed again");
+      return no("repeated",
+                "elements of '" + region_.program[output.array].name + "' would be computed again");
     inline_reads(region_.program, output, consumer);
     absorbed(p, c, gone);
     return std::nullopt;
@@ -90,7 +92,8 @@ class Vertical {
     Stage &producer = stage(p), &consumer = stage(c);
     bool any = false;
     for (const Output& output : producer.outputs) {
-      if (!reads(consumer, output.array) || why_not_inline(region_.program, producer, output, consumer)) continue;
+      if (!reads(consumer, output.array) || why_not_inline(region_.program, producer, output, consumer))
+        continue;
       inline_reads(region_.program, output, consumer);
       notes_.done.push_back({"recomputed",
                              {producer.name, consumer.name},
@@ -115,11 +118,11 @@ class Vertical {
   }
 
   void absorbed(int p, int c, const std::set<ArrayId>& gone) {
-    notes_.done.push_back({"fused",
-                           {stage(p).name, stage(c).name},
-                           "'" + stage(p).name + "' is computed inside of '" + stage(c).name +
-                               "' and needs no memory",
-                           stage(p).place});
+    notes_.done.push_back(
+        {"fused",
+         {stage(p).name, stage(c).name},
+         "'" + stage(p).name + "' is computed inside of '" + stage(c).name + "' and needs no memory",
+         stage(p).place});
     operations_[static_cast<std::size_t>(c)] += operations_[static_cast<std::size_t>(p)];
     uses_.merge(p, c, gone);
     gone_.insert(p);

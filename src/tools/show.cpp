@@ -88,7 +88,8 @@ std::string plan_text(const Compilation& c) {
 
 constexpr Form forms[] = {
     {"text", "", [](const Compilation& c) { return print(c.schedule ? *c.schedule->program : *c.program); }},
-    {"dot", "", [](const Compilation& c) { return dot_text(c.schedule ? *c.schedule->program : *c.program); }},
+    {"dot", "",
+     [](const Compilation& c) { return dot_text(c.schedule ? *c.schedule->program : *c.program); }},
     {"plan", "plan", plan_text},
     {"json", "plan", plan_text},
     {"loops", "nest", [](const Compilation& c) { return print_loops(*c.nest); }},
