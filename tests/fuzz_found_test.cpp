@@ -107,6 +107,15 @@ const Found found[] = {
         }
       }
     )"},
+    {"AScanFromTheRightThatNobodyNeedsButForTheOrderOfPrints", R"(
+      def f(x: i64[N]) -> c {
+        stage c(i < N) {
+          out c: i64[born n] = append(i) x[i]
+          out a: i64[N] at [i] = scan_right(+, i) x[i]
+          print(x[i])
+        }
+      }
+    )"},
     {"AScanFromTheRightNextToAStreamedOutput", R"(
       def f(x: i64[N]) -> (a, b) {
         (a[i < 40 * N + 1], b[i]) = (scan_right(+, i) i, 2 * i)

@@ -1,7 +1,27 @@
 // Stages and outputs that nobody needs.
 #include "simplify/passes.h"
 
+#include <algorithm>
+
 namespace twill {
+
+namespace {
+
+/// Does the output make a dimension run from the right, in a stage in which others can tell?
+bool sets_direction(const Stage& stage, const Output& output) {
+  const bool backwards =
+      std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& combine) {
+        const auto* scan = std::get_if<Scan>(&combine);
+        return scan && scan->from == Direction::Right;
+      });
+  return backwards && (!stage.effects.empty() ||
+                       std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& other) {
+                         return &other != &output &&
+                                !std::all_of(other.combine.begin(), other.combine.end(), is<Cat>);
+                       }));
+}
+
+}  // namespace
 
 bool remove_dead(Region& region, Notes& notes) {
   std::set<ArrayId> needed = region.kept;
@@ -49,7 +69,7 @@ bool remove_dead(Region& region, Notes& notes) {
       // What a stage reads of its own past stays with it.
       std::set<ArrayId> own;
       for (const Output& output : stage.outputs)
-        if (reads(stage, output.array)) own.insert(output.array);
+        if (reads(stage, output.array) || sets_direction(stage, output)) own.insert(output.array);
       for (Output& output : stage.outputs) {
         if (is_needed(output) || own.contains(output.array)) {
           outputs.push_back(std::move(output));
