@@ -15,13 +15,6 @@ namespace twill {
 namespace {
 
 template <class C>
-bool any_is(const Stage& stage) {
-  return std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
-    return std::any_of(output.combine.begin(), output.combine.end(), is<C>);
-  });
-}
-
-template <class C>
 bool all_are(const Output& output) {
   return std::all_of(output.combine.begin(), output.combine.end(), is<C>);
 }

@@ -1,25 +1,10 @@
 #include "fuse/profit.h"
 
+#include "program/regroup.h"
+
 #include <algorithm>
 
 namespace twill {
-
-namespace {
-
-template <class C>
-bool any_is(const Stage& stage) {
-  return std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
-    return std::any_of(output.combine.begin(), output.combine.end(), is<C>);
-  });
-}
-
-bool has_float(const Type& type) {
-  if (type.is_scalar()) return type.is_float();
-  const auto& fields = type.record().fields;
-  return std::any_of(fields.begin(), fields.end(), [](const Field& field) { return has_float(field.type); });
-}
-
-}  // namespace
 
 bool has_hint(const Stage& stage, Hint hint) {
   return std::find(stage.hints.begin(), stage.hints.end(), hint) != stage.hints.end();
@@ -51,7 +36,7 @@ bool runs_in_order(const Program& program, const Stage& stage) {
       const auto* scan = std::get_if<Scan>(&combine);
       const Operator* op = fold ? &fold->op : scan ? &scan->op : scatter ? &*scatter->op : nullptr;
       // Floats keep their order where the program is strict; rows of them still run side by side.
-      return op && one_result && (!op->associative || (program.strict && has_float(op->type)));
+      return op && one_result && !regroups(program, *op);
     });
   });
 }

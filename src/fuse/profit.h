@@ -4,6 +4,7 @@
 #include "program/program.h"
 #include "program/reason.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace twill {
@@ -18,6 +19,14 @@ int operations_of(const Stage& stage);
 /// than before it; nothing if it is not.
 std::optional<Reason> why_worse(const Program& program, const Stage& producer, int operations,
                                 const Stage& consumer);
+
+/// Does some output of the stage combine some dimension so?
+template <class C>
+bool any_is(const Stage& stage) {
+  return std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
+    return std::any_of(output.combine.begin(), output.combine.end(), is<C>);
+  });
+}
 
 /// Does the user say so?
 bool has_hint(const Stage& stage, Hint hint);

@@ -14,20 +14,6 @@ bool bounds_depend(const Stage& stage, int d, int e) {
          (dim.condition && mentions(dim.condition, other));
 }
 
-bool has_float(const Type& type) {
-  if (type.is_scalar()) return is_float(type.scalar());
-  return std::any_of(type.record().fields.begin(), type.record().fields.end(),
-                     [](const Field& field) { return has_float(field.type); });
-}
-
-bool regroups(const Program& program, const Operator& op) {
-  return op.associative && !(program.strict && has_float(op.type));
-}
-
-bool keeps_order(const Program& program, const Operator& op) {
-  return !op.commutative || !regroups(program, op);
-}
-
 std::optional<std::vector<ChainLevel>> chain_of(const Cluster& cluster) {
   std::vector<ChainLevel> chain;
   const LoopTree* tree = &cluster.loops;

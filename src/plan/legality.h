@@ -4,6 +4,7 @@
 
 #include "plan/plan.h"
 #include "program/reason.h"
+#include "program/regroup.h"
 
 #include <optional>
 #include <set>
@@ -22,15 +23,6 @@ std::optional<Reason> why_illegal(const Program& program, const Stage& stage, co
 
 /// Does a bound or the condition of dimension `d` mention the index of dimension `e`?
 bool bounds_depend(const Stage& stage, int d, int e);
-
-/// Must the values that meet in this operator do so in the order of the program?
-bool keeps_order(const Program& program, const Operator& op);
-
-/// May values be grouped differently (so that parts can be combined)?
-bool regroups(const Program& program, const Operator& op);
-
-/// Does the type contain a float?
-bool has_float(const Type& type);
 
 /// The most elements that a tile of accumulators has.
 constexpr std::int64_t most_held = 1024;
