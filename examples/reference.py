@@ -704,6 +704,13 @@ def total_by(key, v):
     return dict(total=np.array([math.fsum(m) for m in g.values()], np.float64), keys=np.array(list(g), np.int32))
 
 
+@example("group_by.twill", on=[dict(key=integers(n, low=-2, high=k), v=doubles(n)) for n, k in KEYED],
+         folds=lambda key, v: len(v))
+def sum_by(key, v):
+    g = buckets(key.tolist(), v)
+    return dict(g=np.array([math.fsum(m) for m in g.values()], np.float64), g_keys=np.array(list(g), np.int32))
+
+
 @example("group_by.twill", on=[dict(key=integers(n, low=-2, high=k), v=integers(n, type=np.int64)) for n, k in KEYED])
 def collect_by(key, v):
     g = buckets(key.tolist(), v.tolist())
@@ -751,6 +758,77 @@ def loyal(o):
     customers, visits = np.unique(o["customer"], return_counts=True)
     spent = [math.fsum(o["amount"][o["customer"] == c]) for c in customers]
     return dict(n=np.int64(np.sum(visits > 1)), best=np.float64(max(spent, default=-np.inf)))
+
+
+SUMS = record(quantity=np.float64, price=np.float64, reduced=np.float64, charged=np.float64, discount=np.float64,
+              count=np.int64)
+
+
+def line_items(n):
+    return dict(quantity=integers(n, low=1, high=51, type=np.float64), price=integers(n, low=1, high=100) / 16,
+                discount=integers(n, low=0, high=11) / 128, shipped=integers(n, low=0, high=1000))
+
+
+@example("tpch.twill",
+         on=[dict(flag=integers(n, low=65, high=68, type=np.uint8), status=integers(n, low=70, high=72, type=np.uint8),
+                  **{name: column for name, column in line_items(n).items() if name != "shipped"},
+                  tax=integers(n, low=0, high=9) / 128, shipped=integers(n, low=0, high=100), until=i32(90))
+             for n in (0, 1, 70)], folds=lambda flag, **_: len(flag))
+def pricing_summary(flag, status, quantity, price, discount, tax, shipped, until):
+    rows = [r for r in range(len(flag)) if shipped[r] <= until]
+    g = buckets(((int(flag[r]), int(status[r])) for r in rows), rows)
+    sums = np.zeros(len(g), SUMS)
+    for to, members in zip(sums, g.values()):
+        reduced = price[members] * (1 - discount[members])
+        to["quantity"] = math.fsum(quantity[members])
+        to["price"] = math.fsum(price[members])
+        to["reduced"] = math.fsum(reduced)
+        to["charged"] = math.fsum(reduced * (1 + tax[members]))
+        to["discount"] = math.fsum(discount[members])
+        to["count"] = len(members)
+    return dict(sums=sums, sums_keys=tuples(g, np.uint8, np.uint8))
+
+
+@example("tpch.twill", on=[dict(**line_items(n), first=i32(100), end=i32(900)) for n in (0, 1, 300)],
+         folds=lambda price, **_: len(price))
+def revenue_change(quantity, price, discount, shipped, first, end):
+    chosen = (shipped >= first) & (shipped < end) & (np.abs(discount - 0.06) < 0.01) & (quantity < 24)
+    return dict(change=np.float64(math.fsum(price[chosen] * discount[chosen])))
+
+
+# Thresholds between the values that occur: eighths.
+@example("pipeline.twill", on=[dict(x=f32(integers(n) / 8), rest=np.float32(0.25), threshold=np.float32(0.03))
+                               for n in (0, 1, 90)], folds=lambda x, **_: len(x))
+def energy(x, rest, threshold):
+    power = (wide(x) - wide(rest))**2
+    return dict(total=np.float64(math.fsum(power[power > threshold])))
+
+
+@example("pipeline.twill", on=[dict(arrival=integers(n), nights=integers(n, low=-1, high=20)) for n in (0, 1, 40)])
+def weekend_nights(arrival, nights):
+    count = sum(1 for a, n in zip(arrival.tolist(), nights.tolist()) for d in range(a, a + n) if d % 7 in (4, 5))
+    return dict(count=np.int64(count))
+
+
+# Of single-precision distances, but folded in double precision: about as exact as one of them.
+@example("pipeline.twill", on=[dict(vx=singles(n), vy=singles(n), vz=singles(n), time=np.float32(1.5))
+                               for n in (1, 2, 100)], folds=4e8)
+def distances(vx, vy, vz, time):
+    d = wide(time) * np.sqrt(wide(vx)**2 + wide(vy)**2 + wide(vz)**2)
+    return dict(mean=np.float64(np.mean(d)), variance=np.float64(np.var(d)))
+
+
+# Points on a coarse grid: distances are exact, so that everybody agrees about which one is smaller.
+@example("kmeans.twill",
+         on=[dict(p=f32(integers(n, d) / 4), c=f32(integers(k, d) / 4))
+             for n, k, d in [(0, 2, 3), (1, 1, 1), (5, 3, 0), (60, 7, 2), (33, 5, 4)]], folds=lambda p, c: len(p))
+def kmeans_step(p, c):
+    moved = wide(c)
+    if len(p):
+        near = np.argmin(((wide(p)[:, None] - wide(c)[None])**2).sum(axis=2), axis=1)
+        for k in set(near.tolist()):
+            moved[k] = np.mean(wide(p)[near == k], axis=0)
+    return dict(moved=f32(moved))
 
 
 ATTRIBUTES = ["first_name", "last_name", "birth_name", "birthday", "birth_year", "sex", "city", "street"]

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <omp.h>
 #include <filesystem>
 #include <sstream>
 
@@ -103,7 +104,57 @@ TEST(Bench, CompileSuite) {
     EXPECT_TRUE(row.at("verified").get<bool>()) << row.dump(2);
     EXPECT_GT(row.at("limit_ms").get<double>(), 0);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"first compile", "cached compile", "cached twill run"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"fuse a chain", "fuse a chain", "fuse a chain", "first compile",
+                                             "cached compile", "cached twill run"}));
+}
+
+TEST(Bench, ChainsSayTheTimePerStage) {
+  for (const json& row : rows_of({"compile"}, "chain")) {
+    ASSERT_EQ(row.at("notes").size(), 1u) << row.dump(2);
+    EXPECT_THAT(row.at("notes")[0].get<std::string>(), testing::EndsWith(" us per stage"));
+  }
+}
+
+TEST(Bench, CollectionsRaceByHandAndUnfusedOnOneThreadAndOnAll) {
+  const std::vector<json> rows = rows_of({"collections"});
+  ASSERT_EQ(rows.size() % 2, 0u);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    SCOPED_TRACE(rows[r].dump(2));
+    EXPECT_TRUE(rows[r].at("peers").contains("hand"));
+    EXPECT_TRUE(rows[r].at("peers").contains("unfused"));
+    EXPECT_EQ(rows[r].at("threads"), r % 2 == 0 ? 1 : omp_get_max_threads());
+    EXPECT_EQ(rows[r].at("name"), rows[r / 2 * 2].at("name"));
+    EXPECT_TRUE(rows[r].at("notes").empty());
+  }
+}
+
+TEST(Bench, TheNumberOfThreadsIsThatOfTheCase) {
+  const int before = omp_get_max_threads();
+  Case c = sum_case();
+  int seen = 0;
+  c.threads = before + 1;
+  c.peers.push_back({"counting",
+                     [&](std::span<const Data>, std::vector<Data>& out) {
+                       seen = omp_get_max_threads();
+                       poison(out);
+                     },
+                     {},
+                     false});
+  const Row row = measure_sum(std::move(c));
+  EXPECT_EQ(row.threads, before + 1);
+  EXPECT_EQ(seen, before + 1);
+  EXPECT_EQ(omp_get_max_threads(), before);
+  EXPECT_FALSE(row.floor_ms.has_value());
+}
+
+TEST(Bench, AnUnfusedProgramIsAPeer) {
+  Case c = sum_case();
+  c.program = program_from("total", "def total(x: f32[N]) -> s { y[i] = 2 * x[i]; s = sum(i) 0.5 * y[i] }");
+  c.against_unfused = true;
+  const Row row = measure_sum(std::move(c));
+  EXPECT_TRUE(row.verified);
+  EXPECT_TRUE(row.peers.contains("unfused"));
+  EXPECT_TRUE(row.notes.empty());
 }
 
 TEST(Bench, SaysWhyTheCommandFailed) {
@@ -194,7 +245,8 @@ TEST(Bench, UnknownSuite) {
   } catch (const Error& error) {
     EXPECT_STREQ(
         error.what(),
-        "error[E0730]: there is no suite 'lingalg'\n  help: the suites are linalg, stencil, compile\n");
+        "error[E0730]: there is no suite 'lingalg'\n  help: the suites are linalg, stencil, collections, "
+        "compile\n");
   }
 }
 

@@ -1,6 +1,8 @@
 // Random inputs of benchmarks, and poison for their results.
 #include "bench/arrays.h"
 
+#include "base/error.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -18,14 +20,27 @@ std::uint64_t random_bits(std::uint64_t seed, std::int64_t i) {
   return z ^ (z >> 31);
 }
 
-/// max_error for arrays of f32.
-double float_error(std::span<const float> a, std::span<const float> reference) {
+template <class T>
+void fill_integers(std::span<T> to, std::uint64_t seed, std::int64_t low, std::int64_t high, double divisor) {
+  const auto count = static_cast<std::int64_t>(to.size());
+  const auto values = static_cast<std::uint64_t>(high - low);
+#pragma omp parallel for
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t value = low + static_cast<std::int64_t>((random_bits(seed, i) >> 16) % values);
+    to[static_cast<std::size_t>(i)] = static_cast<T>(static_cast<double>(value) / divisor);
+  }
+}
+
+/// max_error for arrays of f32 or f64.
+template <class T>
+double float_error(std::span<const T> a, std::span<const T> reference) {
   double worst = 0;
   bool incomparable = false;
   const auto count = static_cast<std::int64_t>(a.size());
 #pragma omp parallel for reduction(max : worst) reduction(|| : incomparable)
   for (std::int64_t i = 0; i < count; ++i) {
-    const double x = a[static_cast<std::size_t>(i)], y = reference[static_cast<std::size_t>(i)];
+    const double x = static_cast<double>(a[static_cast<std::size_t>(i)]);
+    const double y = static_cast<double>(reference[static_cast<std::size_t>(i)]);
     if (x == y || (std::isnan(x) && std::isnan(y))) continue;
     if (!std::isfinite(x) || !std::isfinite(y))
       incomparable = true;
@@ -43,6 +58,18 @@ Data uniform(std::vector<std::int64_t> shape, std::uint64_t seed) {
   const std::int64_t count = data.count();
 #pragma omp parallel for
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(random_bits(seed, i) >> 40) * 0x1p-24f;
+  return data;
+}
+
+Data random_integers(Scalar type, std::vector<std::int64_t> shape, std::uint64_t seed, std::int64_t low,
+                     std::int64_t high, double divisor) {
+  Data data(type, std::move(shape));
+  switch (type) {
+    case Scalar::U8: fill_integers(data.as<std::uint8_t>(), seed, low, high, divisor); break;
+    case Scalar::I32: fill_integers(data.as<std::int32_t>(), seed, low, high, divisor); break;
+    case Scalar::F64: fill_integers(data.as<double>(), seed, low, high, divisor); break;
+    default: ensure(false, "random integers are u8, i32 or f64");
+  }
   return data;
 }
 
@@ -64,8 +91,12 @@ double worst_error(const std::vector<Data>& results, const std::vector<Data>& re
   double worst = results.size() == reference.size() ? 0 : std::numeric_limits<double>::infinity();
   for (std::size_t r = 0; r < std::min(results.size(), reference.size()); ++r) {
     const Data &a = results[r], &b = reference[r];
-    const bool floats = a.type() == Type(Scalar::F32) && a.type() == b.type() && a.shape() == b.shape();
-    worst = std::max(worst, floats ? float_error(a.as<float>(), b.as<float>()) : max_error(a, b));
+    const bool alike = a.type() == b.type() && a.shape() == b.shape();
+    const double error = alike && a.type() == Type(Scalar::F32) ? float_error(a.as<float>(), b.as<float>())
+                         : alike && a.type() == Type(Scalar::F64)
+                             ? float_error(a.as<double>(), b.as<double>())
+                             : max_error(a, b);
+    worst = std::max(worst, error);
   }
   return worst;
 }

@@ -11,6 +11,11 @@ namespace twill::bench {
 /// Pseudo-random floats in [0, 1), the same for the same seed.
 Data uniform(std::vector<std::int64_t> shape, std::uint64_t seed);
 
+/// Pseudo-random integers from low up to high, exclusive, divided by something; the same for the same seed.
+/// For u8, i32 and f64.
+Data random_integers(Scalar type, std::vector<std::int64_t> shape, std::uint64_t seed, std::int64_t low,
+                     std::int64_t high, double divisor = 1);
+
 /// Pseudo-random bytes.
 Data random_bytes(std::vector<std::int64_t> shape, std::uint64_t seed);
 

@@ -8,8 +8,10 @@
 #include "program/text.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 #include <chrono>
 #include <cmath>
+#include <optional>
 
 namespace twill::bench {
 
@@ -21,6 +23,20 @@ std::vector<Data> like(const std::vector<Data>& arrays) {
   for (const Data& a : arrays) result.emplace_back(a.type(), a.shape());
   return result;
 }
+
+/// The number of threads of OpenMP's loops, ours among them, while this lives.
+class Threads {
+ public:
+  explicit Threads(int count) : before_(omp_get_max_threads()) {
+    if (count > 0) omp_set_num_threads(count);
+  }
+  ~Threads() { omp_set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
 
 /// Ours or a peer, with the place of its results and what was found out about them.
 struct Runner {
@@ -86,14 +102,17 @@ Row measure_case(Session& session, Case job) {
   Row row;
   row.name = job.name;
   row.size = job.size;
-  row.threads = session.threads();
+  row.threads = job.threads > 0 ? job.threads : session.threads();
   row.tolerance = job.tolerance;
   row.held_to_floor = job.held_to_floor && !options.small;  // caches hold small arrays
-  row.floor_ms = session.machine().floor_ms(job.work.operations, job.work.bytes_read, job.work.bytes_written,
-                                            job.work.element_bytes);
+  // The rates are those of the whole machine.
+  if (row.threads == session.threads())
+    row.floor_ms = session.machine().floor_ms(job.work.operations, job.work.bytes_read,
+                                              job.work.bytes_written, job.work.element_bytes);
   const bool interpreted = !job.reference || options.small;
   row.reference = interpreted ? "interpreter" : job.reference_name;
 
+  const Threads threads(job.threads);
   Options compiling;
   compiling.compiler = options.compiler;
   const auto start = std::chrono::steady_clock::now();
@@ -106,6 +125,14 @@ Row measure_case(Session& session, Case job) {
   std::vector<Data> theirs = like(invocation.results());
   std::vector<Runner> runners;
   runners.push_back({"ours", [&] { invocation.run(); }, &invocation.results()});
+  std::optional<Invocation> unfused;
+  if (job.against_unfused) {
+    compiling.simplify = false;
+    compiling.clusters = Clusters::None;
+    unfused.emplace(compile(job.program, session.machine(), compiling).kernel->prepare(job.inputs));
+    unfused->run();
+    runners.push_back({"unfused", [&] { unfused->run(); }, &unfused->results()});
+  }
   for (Peer& peer : job.peers) {
     if (peer.run)
       runners.push_back({peer.name, [&] { peer.run(job.inputs, theirs); }, &theirs, peer.own_threads});

@@ -42,7 +42,9 @@ struct Case {
   Work work;
   bool held_to_floor = false;  // an elementwise, stencil or reduction stage on arrays that no cache holds
   std::vector<Peer> peers;
-  Action reference;  // null: the interpreter, which takes its time
+  bool against_unfused = false;  // the same program with every stage in a pass of its own is a peer
+  int threads = 0;               // of everybody; 0: as many as there are
+  Action reference;              // null: the interpreter, which takes its time
   std::string reference_name;
   double tolerance = 0;  // of max_error; see likely_error
 };
@@ -64,6 +66,7 @@ std::span<const Suite> suites();
 
 std::vector<Entry> linalg_entries();
 std::vector<Entry> stencil_entries();
+std::vector<Entry> collections_entries();
 std::vector<Entry> compile_entries();
 
 /// Compiles the program, verifies ours and the peers, and times them in turns.

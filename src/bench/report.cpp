@@ -62,9 +62,9 @@ void Table::add(const Row& row) {
   if (row.suite != suite_) {
     if (!suite_.empty()) out_ << '\n';
     suite_ = row.suite;
-    out_ << fmt::format("{}: milliseconds, best of many ({} threads)\n", suite_, row.threads);
-    out_ << fmt::format("{:<22} {:>14} {:>9} {:>9} {:>5} {:>9} {:>8} {:>8}  {}\n", "", "size", "ours",
-                        "median", "±%", "floor", "/floor", "/peer", "peers");
+    out_ << fmt::format("{}: milliseconds, best of many\n", suite_);
+    out_ << fmt::format("{:<22} {:>14} {:>7} {:>9} {:>9} {:>5} {:>9} {:>8} {:>8}  {}\n", "", "size",
+                        "threads", "ours", "median", "±%", "floor", "/floor", "/peer", "peers");
   }
   const auto fastest = std::min_element(row.peers.begin(), row.peers.end(), [](const auto& a, const auto& b) {
     return a.second.best < b.second.best;
@@ -76,12 +76,12 @@ void Table::add(const Row& row) {
   const std::string bound_text = bound > 0 ? milliseconds(bound) : "-";
   if (row.ours) {
     out_ << fmt::format(
-        "{:<22} {:>14} {:>9} {:>9} {:>5.0f} {:>9} {:>8} {:>8}  {}",
-        row.name + (row.held_to_floor ? " *" : ""), row.size, milliseconds(row.ours->best),
+        "{:<22} {:>14} {:>7} {:>9} {:>9} {:>5.0f} {:>9} {:>8} {:>8}  {}",
+        row.name + (row.held_to_floor ? " *" : ""), row.size, row.threads, milliseconds(row.ours->best),
         milliseconds(row.ours->median), 50 * row.ours->spread, bound_text, ratio(row.ours->best, bound),
         fastest == row.peers.end() ? "-" : ratio(row.ours->best, fastest->second.best), peers);
   } else {
-    out_ << fmt::format("{:<22} {:>14} {:>9}", row.name, row.size, "failed");
+    out_ << fmt::format("{:<22} {:>14} {:>7} {:>9}", row.name, row.size, row.threads, "failed");
   }
   if (row.ours && !row.verified)
     out_ << fmt::format("  WRONG: error {:.2g} > {:.2g} against {}", row.max_error, row.tolerance,

@@ -1,5 +1,5 @@
-// How long one waits: for the first compilation of a program, for the same from the cache, and for the whole
-// command.
+// How long one waits: for the first compilation of a program, for the same from the cache, for the whole
+// command, and for the fusion of long programs.
 #include "base/error.h"
 #include "base/files.h"
 #include "bench/arrays.h"
@@ -9,6 +9,7 @@
 #include "run/npy.h"
 #include "run/process.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
 
@@ -20,6 +21,8 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr double first_limit_ms = 1500, cached_limit_ms = 20;
+constexpr double fusion_limit_ms = 0.5;  // per stage
+constexpr int fusion_samples = 5;
 constexpr int first_samples = 5, cached_samples = 50, spawned_samples = 50;
 
 /// Corners in a colour picture: ten stages, stencils and formulas.
@@ -148,10 +151,47 @@ Row cached_run(Session& session) {
   return row;
 }
 
+/// Maps one after the other.
+std::string chain_text(int stages) {
+  std::string text = "def chain(x: f32[N]) -> y {\n  s1[i] = x[i] + 1\n";
+  for (int k = 2; k < stages; ++k) text += fmt::format("  s{}[i] = 0.5 * s{}[i] + {}\n", k, k - 1, k % 7);
+  return text + fmt::format("  y[i] = 0.5 * s{}[i]\n}}\n", stages - 1);
+}
+
+/// A straight pipeline becomes one pass: from the program to a legal plan.
+Row fuse_chain(Session& session, int stages) {
+  Row row = new_row(session, "fuse a chain");
+  row.size = fmt::format("{} stages", stages);
+  row.limit_ms = fusion_limit_ms * stages;
+  row.tolerance = 0;
+  const std::shared_ptr<const Program> program = program_from("chain", chain_text(stages));
+  Options options;
+  options.stop_after = "elaborate";
+  std::vector<double> samples;
+  std::optional<Compilation> fused;
+  for (int i = 0; i < (session.options().small ? 1 : fusion_samples); ++i) {
+    fused.reset();
+    const auto start = Clock::now();
+    fused.emplace(compile(program, session.machine(), options));
+    samples.push_back(since_ms(start));
+  }
+  row.ours = summarize(samples);
+  row.notes.push_back(fmt::format("{:.1f} us per stage", 1000 * row.ours->best / stages));
+  std::vector<Data> inputs;
+  inputs.push_back(uniform({7}, 1));
+  row.max_error =
+      worst_error(interpret(*fused->program, inputs).results, interpret(*program, inputs).results);
+  row.verified = row.max_error == 0 && fused->program->stages.size() == 1;
+  return row;
+}
+
 }  // namespace
 
 std::vector<Entry> compile_entries() {
   return {
+      {"fuse a chain", [](Session& s) { return fuse_chain(s, 100); }},
+      {"fuse a chain", [](Session& s) { return fuse_chain(s, 1'000); }},
+      {"fuse a chain", [](Session& s) { return fuse_chain(s, 10'000); }},
       {"first compile", first_compile},
       {"cached compile", cached_compile},
       {"cached twill run", cached_run},

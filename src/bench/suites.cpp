@@ -10,6 +10,8 @@ namespace {
 const std::array table = {
     Suite{"linalg", "dot, matrix products, elementwise, reductions, scans and histograms", linalg_entries},
     Suite{"stencil", "Jacobi stencils, convolution and the stages of image pipelines", stencil_entries},
+    Suite{"collections", "pipelines of maps, filters, groups and folds, on one thread and on all",
+          collections_entries},
     Suite{"compile", "how long it takes to compile a program and to start a compiled one", compile_entries},
 };
 
