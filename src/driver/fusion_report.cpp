@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace twill {
@@ -13,11 +14,15 @@ namespace {
 /// Which stages have become one.
 class Together {
  public:
-  const std::string& of(const std::string& stage) {
-    const std::string* name = &stage;
-    for (auto found = into_.find(*name); found != into_.end(); found = into_.find(*name))
-      name = &found->second;
-    return *name;
+  std::string of(std::string stage) {
+    std::vector<std::string*> way;
+    for (auto found = into_.find(stage); found != into_.end(); found = into_.find(stage)) {
+      way.push_back(&found->second);
+      stage = found->second;
+    }
+    // It is short the next time.
+    for (std::string* step : way) *step = stage;
+    return stage;
   }
   void join(const std::string& first, const std::string& second) {
     const std::string a = of(first), b = of(second);
@@ -54,13 +59,14 @@ std::string fusion_report(const Compilation& c) {
   Together together;
   for (const Reason& reason : c.fused)
     if (reason.stages.size() == 2) together.join(reason.stages[0], reason.stages[1]);
+  std::map<std::string, std::vector<std::string>>
+      written;  // stages as they were written, by what they are now
+  for_each_stage(c.source_program->stages,
+                 [&](const Stage& stage) { written[together.of(stage.name)].push_back(stage.name); });
   std::vector<std::pair<std::string, std::string>> passes, fused, apart;
   for_each_stage(schedule.program->stages, [&](const Stage& stage) {
-    std::vector<std::string> members;
-    for_each_stage(c.source_program->stages, [&](const Stage& other) {
-      if (other.name != stage.name && together.of(other.name) == together.of(stage.name))
-        members.push_back(other.name);
-    });
+    std::vector<std::string> members = written[together.of(stage.name)];
+    std::erase(members, stage.name);
     members.push_back(stage.name);
     passes.emplace_back(std::to_string(passes.size() + 1), fmt::format("{}", fmt::join(members, ", ")));
   });

@@ -55,7 +55,7 @@ void load(Compilation& c) {
 }
 
 constexpr std::array passes = {
-    PipelinePass{"simplify", "makes stages part of their only consumer, removes what nobody needs",
+    PipelinePass{"simplify", "rewrites the program: less to compute, fewer stages, the same meaning",
                  simplify_program},
     PipelinePass{"plan", "decides passes, loops, cores and memory: the given plan, or the default one", plan},
     PipelinePass{"elaborate", "derives what follows from the plan, or refuses it", elaborate_plan},

@@ -38,6 +38,7 @@ class Interface {
       if (!nest_.born.contains(array.id)) {
         add(source, CParameter::Kind::Output, name, static_cast<int>(r), type + " *restrict ",
             describe(array));
+        source.parameters.back().shape = array.shape;
         if (array.rank() == 0) context_.pointers.insert(array.id);
         continue;
       }
@@ -133,7 +134,7 @@ class Interface {
 
   void add(CSource& source, CParameter::Kind kind, const std::string& name, int position,
            const std::string& type, std::string comment) {
-    source.parameters.push_back({kind, name, position});
+    source.parameters.push_back({kind, name, position, {}});
     declarations_.push_back(type + name);
     comments_.push_back(std::move(comment));
   }

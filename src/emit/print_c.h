@@ -18,6 +18,7 @@ struct CParameter {
   Kind kind;
   std::string name;
   int position;  // of the input, size symbol (among those bound by inputs) or result
+  std::vector<Expr> shape = {};  // of an Output; in the pool of the program
 };
 
 /// The text of the error that is no mistake of the program.

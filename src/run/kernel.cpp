@@ -127,7 +127,7 @@ Invocation Kernel::prepare(std::span<const Data> inputs) const {
       case CParameter::Kind::Output: {
         const Array& array = (*program_)[program_->results[position]];
         std::vector<std::int64_t> shape;
-        for (Expr extent : array.shape) {
+        for (Expr extent : parameter.shape) {
           const std::optional<Number> size = size_value(extent, state->bound);
           if (!size)
             fail_run(*program_, inputs, "the extent of the result '" + array.name + "' is divided by zero");

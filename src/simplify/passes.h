@@ -17,4 +17,10 @@ bool remove_dead(Region& region, Notes& notes);
 /// Makes producers part of their only consumer.
 bool fuse_vertically(Region& region, Notes& notes);
 
+/// Makes collections that take a value at every point ordinary arrays, and counts those that nobody reads.
+bool know_lengths(Program& program, Notes& notes);
+
+/// Replaces what is computed at no point by what is left behind then, and removes loops of one step.
+bool settle_ranges(Program& program, Notes& notes);
+
 }  // namespace twill

@@ -10,12 +10,19 @@ namespace {
 
 struct Pass {
   std::string_view name;
-  bool (*run)(Region&, Notes&);
+  bool (*run)(Program&, Notes&);
 };
 
+template <bool (*pass)(Region&, Notes&)>
+bool everywhere(Program& program, Notes& notes) {
+  return in_all_regions(program, [&](Region& region) { return pass(region, notes); });
+}
+
 constexpr std::array passes = {
-    Pass{"dead", remove_dead},
-    Pass{"vertical", fuse_vertically},
+    Pass{"dead", everywhere<remove_dead>},
+    Pass{"ranges", settle_ranges},
+    Pass{"lengths", know_lengths},
+    Pass{"vertical", everywhere<fuse_vertically>},
 };
 
 }  // namespace
@@ -29,7 +36,7 @@ Simplified simplify(std::shared_ptr<const Program> program) {
     result.not_done.clear();
     for (const Pass& pass : passes) {
       Notes notes;
-      changed = in_all_regions(*current, [&](Region& region) { return pass.run(region, notes); }) || changed;
+      changed = pass.run(*current, notes) || changed;
       result.done.insert(result.done.end(), notes.done.begin(), notes.done.end());
       result.not_done.insert(result.not_done.end(), notes.not_done.begin(), notes.not_done.end());
     }

@@ -5,8 +5,10 @@
 #include "fuse/inline.h"
 #include "fuse/join.h"
 #include "fuse/profit.h"
+#include "program/edit.h"
 
 #include <algorithm>
+#include <map>
 
 namespace twill {
 
@@ -57,7 +59,10 @@ class Vertical {
                     "'" + producer.name + "' is not part of '" + consumer.name + "': " + why,
                     consumer.place};
     };
-    if (producer.dims.empty()) return no("no-loop", "it is a single value");
+    if (producer.dims.empty()) {
+      if (consumer.dims.empty() && substitute(p, c)) return std::nullopt;
+      return no("no-loop", "it is a single value");
+    }
     if (has_hint(producer, Hint::Recompute) && recompute(p, c)) return std::nullopt;
     const std::set<ArrayId> gone = gone_into(region_, uses_, p, c);
     for (const Output& output : producer.outputs) {
@@ -85,6 +90,42 @@ class Vertical {
     inline_reads(region_.program, output, consumer);
     absorbed(p, c, gone);
     return std::nullopt;
+  }
+
+  /// Straight-line code: the values of the producer take the place of their reads.
+  bool substitute(int p, int c) {
+    Stage &producer = stage(p), &consumer = stage(c);
+    const std::set<ArrayId> gone = gone_into(region_, uses_, p, c);
+    for (const Stage* one : {&producer, &consumer})
+      if (has_hint(*one, Hint::Never) || !std::holds_alternative<Formula>(one->body)) return false;
+    std::map<ArrayId, const Output*> values;
+    for (const Output& output : producer.outputs) {
+      if (!gone.contains(output.array) || output.guard || output.into || output.force) return false;
+      values[output.array] = &output;
+    }
+    if (has_effects(producer)) return false;
+    const auto of = [&](Expr node) {
+      const auto* read = as<Read>(node);
+      const auto found = read ? values.find(read->array) : values.end();
+      return found == values.end() ? nullptr : found->second;
+    };
+    bool same = true;
+    for_each_expr(consumer, [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const Output* output = of(node);
+        same = same && (!output || output->at == node->args);
+      });
+    });
+    if (!same) return false;
+    for_each_slot(consumer, [&](Expr& slot) {
+      slot = rewrite(*region_.program.pool, slot, [&](Expr node) {
+        const Output* output = of(node);
+        return output ? region_.program.pool->cast(region_.program[output->array].type, output->value)
+                      : Expr{};
+      });
+    });
+    absorbed(p, c, gone);
+    return true;
   }
 
   /// Computes what the consumer reads of the producer where it is read, as often as that is.

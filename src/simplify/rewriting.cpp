@@ -1,0 +1,85 @@
+#include "simplify/rewriting.h"
+
+#include "program/edit.h"
+
+namespace twill {
+
+void edit_lists(Program& program, const std::function<void(std::vector<Stage>&, bool nested)>& action) {
+  action(program.stages, false);
+  edit_blocks(program.stages, [&](const Stage&, int, Block& block) { action(block.stages, true); });
+}
+
+void replace_everywhere(Program& program, const std::function<Expr(Expr)>& replace) {
+  ExprPool& pool = *program.pool;
+  edit_stages(program.stages, [&](Stage& stage) {
+    for_each_slot(stage, [&](Expr& slot) { slot = rewrite(pool, slot, replace); });
+  });
+  for (Array& array : program.arrays)
+    for (Expr& extent : array.shape) extent = rewrite(pool, extent, replace);
+}
+
+void replace_in(ExprPool& pool, Stage& stage, const std::function<Expr(Expr)>& replace) {
+  std::vector<Stage> alone;
+  alone.push_back(std::move(stage));
+  edit_stages(alone, [&](Stage& inner) {
+    for_each_slot(inner, [&](Expr& slot) { slot = rewrite(pool, slot, replace); });
+  });
+  stage = std::move(alone.front());
+}
+
+NewNames::NewNames(const Program& program) {
+  for (const Array& array : program.arrays) taken_.insert(array.name);
+  for (const Symbol& symbol : program.symbols) taken_.insert(symbol.name);
+  taken_.insert(program.dim_names.begin(), program.dim_names.end());
+  for_each_stage(program.stages, [&](const Stage& stage) { stages_.insert(stage.name); });
+}
+
+namespace {
+
+std::string free_name(std::set<std::string>& taken, const std::string& wish) {
+  std::string name = wish;
+  for (int k = 2; !taken.insert(name).second; ++k) name = wish + "_" + std::to_string(k);
+  return name;
+}
+
+}  // namespace
+
+std::string NewNames::like(const std::string& wish) { return free_name(taken_, wish); }
+
+std::string NewNames::stage_like(const std::string& wish) { return free_name(stages_, wish); }
+
+Expr zero_of(ExprPool& pool, const Type& type) {
+  if (type.is_scalar()) return pool.literal(Number::of(type.scalar(), 0));
+  std::vector<Expr> fields;
+  for (const Field& field : type.record().fields) fields.push_back(zero_of(pool, field.type));
+  return pool.make(type, std::move(fields));
+}
+
+std::optional<std::int64_t> integer_of(Expr e) {
+  const auto* literal = as<Literal>(e);
+  return literal && literal->value.type == Scalar::I64 ? std::optional(literal->value.i) : std::nullopt;
+}
+
+Stage defined_by(Program& program, NewNames& names, std::string name, ArrayId array,
+                 const std::function<Expr(const std::vector<Expr>&)>& value, const Place& place) {
+  ExprPool& pool = *program.pool;
+  Stage stage;
+  stage.name = std::move(name);
+  stage.place = place;
+  Output output;
+  output.array = array;
+  output.place = place;
+  const std::vector<Expr> shape = program[array].shape;
+  for (const Expr extent : shape) {
+    const std::string index = names.like("i" + std::to_string(output.at.size()));
+    const DimId dim = program.add_dim(index);
+    stage.dims.push_back({dim, index, pool.integer(0), extent, {}, place});
+    output.combine.push_back(Cat{});
+    output.at.push_back(pool.index(dim));
+  }
+  output.value = value(output.at);
+  stage.outputs.push_back(std::move(output));
+  return stage;
+}
+
+}  // namespace twill

@@ -1,0 +1,46 @@
+// What several passes need to rewrite a program: every list and every expression, new names, constant arrays.
+#pragma once
+
+#include "program/program.h"
+
+#include <functional>
+#include <set>
+#include <string>
+
+namespace twill {
+
+/// Applies an action to every list of stages: the program's own, and those of blocks, outer ones first.
+/// `nested`: it belongs to a block.
+void edit_lists(Program& program, const std::function<void(std::vector<Stage>&, bool nested)>& action);
+
+/// Replaces nodes (as `rewrite` does) in every expression of every stage, and in the shapes of all arrays.
+void replace_everywhere(Program& program, const std::function<Expr(Expr)>& replace);
+
+/// The same for one stage and its blocks.
+void replace_in(ExprPool& pool, Stage& stage, const std::function<Expr(Expr)>& replace);
+
+/// New names for a program: the wish itself if nothing has that name, or with a number added.
+class NewNames {
+ public:
+  explicit NewNames(const Program& program);
+
+  /// Of an array or an index.
+  std::string like(const std::string& wish);
+  /// Of a stage.
+  std::string stage_like(const std::string& wish);
+
+ private:
+  std::set<std::string> taken_, stages_;
+};
+
+/// Zero, false, or a record of these.
+Expr zero_of(ExprPool& pool, const Type& type);
+
+/// The value of a literal of type i64.
+std::optional<std::int64_t> integer_of(Expr e);
+
+/// A stage that gives every element of an array the value that belongs to its subscripts.
+Stage defined_by(Program& program, NewNames& names, std::string name, ArrayId array,
+                 const std::function<Expr(const std::vector<Expr>&)>& value, const Place& place);
+
+}  // namespace twill
