@@ -448,19 +448,45 @@ void CCode::of(const Push& s) {
 
 void CCode::of(const Table& s) {
   c_.prelude.need("twill_table");
-  line("twill_table " + c_.names.of(s.table) + " = {NULL, 0};");
+  line("twill_table " + c_.names.of(s.table) + ";");
+  line("if (!twill_start_table(frame, &" + c_.names.of(s.table) + ", 64)) " +
+       leave(std::to_string(error_code(out_of_memory))));
 }
 
 void CCode::of(const Lookup& s) {
   c_.prelude.need("twill_grow");
   const Type& key = program_[s.keys].type;
-  const std::string function = c_.names.fresh(c_.names.of(s.table) + "_find");
-  parts_ += table_lookup(function, key, c_);
+  const auto [finder, first] = finders_.try_emplace(c_.names.type(key));
+  if (first) {
+    finder->second = c_.names.fresh(c_.names.of(s.table) + "_find");
+    parts_ += table_lookup(finder->second, key, c_);
+  }
   const std::string &keys = c_.names.of(s.keys), &number = c_.names.of(s.number);
   const std::string text = value(s.key);
-  line(number + " = " + function + "(frame, &" + c_.names.of(s.table) + ", &" + keys + ", &" + keys +
+  line(number + " = " + finder->second + "(frame, &" + c_.names.of(s.table) + ", &" + keys + ", &" + keys +
        "_room, &" + c_.names.of(s.count) + ", " + text + ");");
   line("if (" + number + " < 0) " + leave(std::to_string(error_code(out_of_memory))));
+}
+
+void CCode::of(const Shelve& s) {
+  const std::string &name = c_.names.of(s.array), &shelf = c_.names.of(s.shelf), at = value(s.at);
+  const bool table = program_[s.array].rank() == 0;
+  line(shelf + "[" + at + "] = (int64_t)(intptr_t)" + name + (table ? ".slots;" : ";"));
+  line(shelf + "[" + at + " + 1] = " + (table ? name + ".size;" : c_.names.of(s.length) + ";"));
+}
+
+void CCode::of(const Unshelve& s) {
+  const std::string &name = c_.names.of(s.array), at = value(s.at);
+  const std::string memory = "(intptr_t)" + c_.names.of(s.shelf) + "[" + at + "]",
+                    length = c_.names.of(s.shelf) + "[" + at + " + 1]";
+  if (program_[s.array].rank() == 0) {
+    c_.prelude.need("twill_table");
+    return line("twill_table " + name + " = twill_table_of((int64_t *)" + memory + ", " + length + ");");
+  }
+  const std::string type = c_.names.type(program_[s.array].type);
+  line(type + " *" + name + " = (" + type + " *)" + memory + ";");
+  if (s.length) line("int64_t " + c_.names.of(s.length) + " = " + length + ";");
+  if (s.grows) line("int64_t " + name + "_room = " + length + ";");
 }
 
 namespace {

@@ -69,6 +69,8 @@ class CCode {
   void of(const nest::Push& s);
   void of(const nest::Table& s);
   void of(const nest::Lookup& s);
+  void of(const nest::Shelve& s);
+  void of(const nest::Unshelve& s);
   void of(const nest::Perform& s);
   void of(const nest::Stop& s);
   void of(const nest::Require& s);
@@ -78,6 +80,7 @@ class CCode {
   const Program& program_;
   std::map<ArrayId, std::pair<std::string, std::string>> born_;
   std::string parts_;
+  std::map<std::string, std::string> finders_;  // functions that look up keys, by the type of the key
   CLanes lanes_;
   Writer* w_ = nullptr;
   std::string stage_;

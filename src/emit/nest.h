@@ -142,6 +142,22 @@ struct Lookup {
   ArrayId number;
 };
 
+/// Puts a growable buffer (or a table, whose length is its own) away for the code after a loop over parts: it
+/// says where the memory is, and how long, in elements `at` and `at` + 1 of `shelf`, which are i64.
+struct Shelve {
+  ArrayId array, length;
+  ArrayId shelf;
+  Expr at;
+};
+/// Declares a buffer or a table that was put away. `length` may be null; only a buffer that `grows` is pushed
+/// to.
+struct Unshelve {
+  ArrayId array, length;
+  ArrayId shelf;
+  Expr at;
+  bool grows = false;
+};
+
 /// Hands an effect to the host.
 struct Perform {
   Effect effect;
@@ -158,7 +174,7 @@ struct Require {
 
 struct Statement {
   std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Within, Strips, Swap, Copy, Born,
-               SetSize, Growable, Push, Table, Lookup, Perform, Stop, Require>
+               SetSize, Growable, Push, Table, Lookup, Shelve, Unshelve, Perform, Stop, Require>
       kind;
 };
 

@@ -234,22 +234,7 @@ Code StageNest::complete(Role& role, Expr value) {
     code.push_back(t_.accumulate(role.running, {}, t_.number(1), plus));
     return code;
   }
-  if (role.shape == Shape::Group) {
-    const Output& output = *role.output;
-    const auto& group = std::get<Group>(output.combine.front());
-    code.push_back(
-        {Lookup{role.table, role.table_keys, role.table_count, at_point(output.key), role.number}});
-    if (group.op) {
-      If fresh{t_.compare(Prim::Eq, t_.read(role.number), t_.read(role.values_count)), {}, {}};
-      fresh.then.push_back({Push{role.values, role.values_count, value}});
-      fresh.otherwise.push_back(t_.accumulate(role.values, {t_.read(role.number)}, value, *group.op));
-      code.push_back({std::move(fresh)});
-    } else {
-      code.push_back({Push{role.numbers, role.numbers_count, t_.read(role.number)}});
-      code.push_back({Push{role.values, role.values_count, value}});
-    }
-    return code;
-  }
+  if (role.shape == Shape::Group) return into_bucket(role, at_point(role.output->key), value);
   if (role.scan_dim >= 0) return scan_step(role, value);
   if (role.view) {
     const Expr index = t_.index(stage_.dims[levels_[point_level_].dim].id);
@@ -305,6 +290,7 @@ Code StageNest::scan_step(Role& role, Expr value) {
 Code StageNest::open(Role& role, int level) {
   Code code;
   if (!active(role)) return code;
+  if (begins_part_of_group(role, level)) append(code, open_buckets(role));
   if (role.running && role.running_level == level) {
     if (role.shape == Shape::Append) {
       Expr start = t_.number(0);
@@ -357,6 +343,7 @@ Code StageNest::close(Role& role, int level) {
     if (g == 1 && role.touched) done.push_back(t_.put(role.touched, {}, t_.pool().boolean(true)));
     add_guarded(code, g == 0 && role.touched ? t_.read(role.touched) : Expr{}, std::move(done));
   }
+  if (begins_part_of_group(role, level)) append(code, shelve_buckets(role));
   if (!role.running || role.running_level != level || !first_pass_) return code;
   if (role.output->offsets) {
     code.push_back(

@@ -309,89 +309,10 @@ Code StageNest::join_partials(Role& role) {
   return code;
 }
 
-Code StageNest::open_group(Role& role) {
-  const Output& output = *role.output;
-  const std::string name = t_.program()[output.array].name;
-  const Type key = t_.program()[*output.keys].type,
-             value = output.value ? output.value->type : t_.program()[output.array].type;
-  const auto growable = [&](const std::string& what, const Type& type, ArrayId& array, ArrayId& count) {
-    count = t_.new_variable(name + "_" + what + "_count", Scalar::I64);
-    array = t_.new_array(name + "_" + what, type, {t_.read(count)});
-  };
-  growable("seen", key, role.table_keys, role.table_count);
-  growable("values", value, role.values, role.values_count);
-  role.table = t_.new_variable(name + "_table", Scalar::I64);
-  role.number = t_.new_variable(name + "_number", Scalar::I64);
-  Code code;
-  code.push_back({Born{as<SizeRef>(t_.program()[*output.keys].shape.front())->symbol}});
-  code.push_back({Growable{role.table_keys, role.table_count}});
-  code.push_back({Table{role.table, role.table_keys, role.table_count}});
-  code.push_back({Growable{role.values, role.values_count}});
-  code.push_back({Local{role.number, t_.number(0)}});
-  if (output.offsets) {
-    growable("numbers", Scalar::I64, role.numbers, role.numbers_count);
-    code.push_back({Growable{role.numbers, role.numbers_count}});
-    code.push_back({Born{as<SizeRef>(t_.program()[output.array].shape.front())->symbol}});
-  }
-  return code;
-}
-
-Code StageNest::finish_group(Role& role) {
-  const Output& output = *role.output;
-  const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
-  const auto each = [&](Expr count, const std::function<Code(Expr)>& body) {
-    For loop{.index = t_.new_index("e"), .lo = t_.number(0), .hi = count};
-    loop.body = body(t_.index(loop.index));
-    return Statement{std::move(loop)};
-  };
-  const Expr groups = t_.pool().size(as<SizeRef>(t_.program()[*output.keys].shape.front())->symbol);
-  Code code;
-  code.push_back({SetSize{as<SizeRef>(groups)->symbol, t_.read(role.table_count)}});
-  append(code, allocate(*output.keys));
-  code.push_back(
-      each(groups, [&](Expr e) { return single(t_.put(*output.keys, {e}, t_.read(role.table_keys, {e}))); }));
-  if (!output.offsets) {
-    append(code, allocate(output.array));
-    code.push_back(
-        each(groups, [&](Expr e) { return single(t_.put(output.array, {e}, t_.read(role.values, {e}))); }));
-  } else {
-    // Counting sort of the values by the number of their key; equal numbers keep their order.
-    const SymbolId length = as<SizeRef>(t_.program()[output.array].shape.front())->symbol;
-    code.push_back({SetSize{length, t_.read(role.values_count)}});
-    append(code, allocate(output.array));
-    append(code, allocate(*output.offsets));
-    const ArrayId next = t_.new_array(t_.program()[output.array].name + "_next", Scalar::I64, {groups});
-    code.push_back({Allocate{next}});
-    const Expr one = t_.number(1), count = t_.pool().size(length);
-    code.push_back(each(t_.add(groups, one),
-                        [&](Expr e) { return single(t_.put(*output.offsets, {e}, t_.number(0))); }));
-    code.push_back(each(count, [&](Expr e) {
-      return single(t_.accumulate(*output.offsets, {t_.add(t_.read(role.numbers, {e}), one)}, one, plus));
-    }));
-    code.push_back(each(groups, [&](Expr e) {
-      Code body = single(t_.put(next, {e}, t_.read(*output.offsets, {e})));
-      body.push_back(t_.accumulate(*output.offsets, {t_.add(e, one)}, t_.read(*output.offsets, {e}), plus));
-      return body;
-    }));
-    code.push_back(each(count, [&](Expr e) {
-      const DimId number = t_.new_index("number");
-      Code body = single({Let{number, t_.read(role.numbers, {e})}});
-      body.push_back(t_.put(output.array, {t_.read(next, {t_.index(number)})}, t_.read(role.values, {e})));
-      body.push_back(t_.accumulate(next, {t_.index(number)}, one, plus));
-      return body;
-    }));
-    code.push_back({Free{next}});
-    code.push_back({Free{role.numbers}});
-  }
-  code.push_back({Free{role.values}});
-  code.push_back({Free{role.table_keys}});
-  code.push_back({Free{role.table}});
-  return code;
-}
-
 Code StageNest::epilogue() {
   Code code;
   for (Role& role : roles_) {
+    if (role.shelf) append(code, join_groups(role));
     if (role.shape == Shape::Group) append(code, finish_group(role));
     if (role.partial) append(code, join_partials(role));
     if (role.starts && t_.program()[role.starts].rank() > 0) code.push_back({Free{role.starts}});

@@ -48,6 +48,12 @@ class StageNest {
 
   enum class Shape { Dense, Append, Group };
 
+  /// The keys that a group has seen so far, and the values of their buckets: folded, or one after the other
+  /// with the numbers of their buckets beside them.
+  struct Buckets {
+    ArrayId table, keys, count, values, values_count, numbers, numbers_count;
+  };
+
   struct Role {
     const Output* output = nullptr;
     OutputSchedule schedule;
@@ -77,7 +83,9 @@ class StageNest {
     ArrayId view;
     Expr view_origin;
     // group
-    ArrayId table, table_keys, table_count, number, values, values_count, numbers, numbers_count;
+    Buckets buckets;
+    ArrayId number;  // of the bucket that the point belongs to
+    ArrayId shelf;   // where parts put their buckets
   };
 
   /// What is known about the points of a dimension inside of its innermost loop in steps.
@@ -166,11 +174,21 @@ class StageNest {
   Code join_counts(Role& role);
   Code join_totals(Role& role);
   Code join_partials(Role& role);
-  Code open_group(Role& role);
-  Code finish_group(Role& role);
   Code allocate(ArrayId array);
   Expr zero_of(const Type& type);
   Expr total_points();
+
+  // stage_group.cpp: tables of keys, one for each part, and what becomes of them
+  bool begins_part_of_group(const Role& role, int level) const;
+  Buckets new_buckets(const Role& role, const std::string& suffix);
+  Code open_group(Role& role);
+  Code open_buckets(const Role& role);
+  Code into_bucket(const Role& role, Expr key, Expr value);
+  Code shelve_buckets(const Role& role);
+  Code join_groups(const Role& role);
+  Code renumber(const Role& role, const Buckets& theirs);
+  Code for_each_value(const Role& role, bool last, const std::function<Code(Expr number, Expr value)>& body);
+  Code finish_group(const Role& role);
 
   Tables& t_;
   const StageSchedule& schedule_;

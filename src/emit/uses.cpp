@@ -140,6 +140,18 @@ class Collector {
     expr(s.key);
     for (ArrayId a : {s.table, s.keys, s.count, s.number}) write(a);
   }
+  void of(const Shelve& s) {
+    array(s.array);
+    if (s.length) array(s.length);
+    expr(s.at);
+    write(s.shelf);
+  }
+  void of(const Unshelve& s) {
+    declare(s.array);
+    if (s.length) declare(s.length);
+    expr(s.at);
+    array(s.shelf);
+  }
   void of(const Perform& s) {
     uses.allocates = true;
     for (const auto& argument : s.effect.arguments) {

@@ -293,12 +293,15 @@ class Judge {
                                     ": it is cut into parts along a " + std::string(name_of(cut)) +
                                     " dimension");
     };
-    const auto combine_parts = [&](const Operator& op) {
+    const auto regroup_parts = [&](const Operator& op) {
       if (!regroups(program_, op))
         refuse("not-associative",
                "the parts of " + name + " cannot be combined: " +
                    (program_.strict ? "the program is strict about the order of float operations"
                                     : "its operator is not associative"));
+    };
+    const auto combine_parts = [&](const Operator& op) {
+      regroup_parts(op);
       if (!op.identity)
         refuse("no-identity", "the parts of " + name + " cannot be combined: its operator has no identity");
     };
@@ -334,6 +337,9 @@ class Judge {
     } else if (is<Append>(cut)) {
       need(How::TwoPass);
       if (output.offsets) refuse("illegal-merge", "the rows of " + name + " are not cut into parts");
+    } else if (const Group* group = std::get_if<Group>(&cut)) {
+      need(How::Partial);
+      if (group->op) regroup_parts(*group->op);  // every bucket of a part has a value: no identity is needed
     } else {
       refuse("not-parallel", "a " + std::string(name_of(cut)) + " dimension cannot be cut into parts");
     }

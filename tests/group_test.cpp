@@ -1,0 +1,152 @@
+// Groups cut into parts: private tables that are joined in order, so that every number of parts gives the
+// interpreter's buckets in the interpreter's order.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "driver/agree.h"
+#include "driver/compile.h"
+#include "plan/default_plan.h"
+#include "program/text.h"
+
+namespace twill {
+namespace {
+
+Machine two_cores() {
+  Machine machine;
+  machine.name = "two cores";
+  machine.memory = {{"memory", std::int64_t{1} << 34}, {"L3", 1 << 24, 1, 64, true}};
+  machine.cores = {{CoreKind::Core, "core", 2}, {CoreKind::Simd, "simd", 16}};
+  return machine;
+}
+
+std::shared_ptr<const Program> program_of(const std::string& text) {
+  return std::make_shared<const Program>(parse_program("test.twill", text));
+}
+
+/// The default plan's only cluster, with so many parts however few points there are.
+Plan plan_in_parts(const Program& program, std::int64_t parts, By by) {
+  Plan plan = default_plan(program, two_cores()).plan;
+  Cluster& cluster = plan.blocks.front().clusters.front();
+  auto& outermost = std::get<Loop>(cluster.loops.front());
+  outermost.cut.count = parts;
+  outermost.by = by;
+  cluster.grain = 0;
+  return plan;
+}
+
+/// Keys from -keys to keys, in no order, as i32.
+Data some_keys(std::int64_t count, std::int64_t keys) {
+  Data data(Scalar::I32, {count});
+  std::uint64_t state = 12345;
+  for (std::int32_t& key : data.as<std::int32_t>()) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    key = static_cast<std::int32_t>(static_cast<std::int64_t>((state >> 33) % (2 * keys + 1)) - keys);
+  }
+  return data;
+}
+
+/// Compares with the interpreter for several numbers of parts and of keys.
+void agrees_in_parts(const std::string& text) {
+  const auto program = program_of(text);
+  for (const std::int64_t parts : {1, 2, 3, 7}) {
+    Options options;
+    options.plan = plan_in_parts(*program, parts, parts == 3 ? By::Seq : By::Core);
+    options.simplify = false;
+    const Kernel kernel = *compile(program, two_cores(), options).kernel;
+    for (const auto& [count, keys] : {std::pair{0, 5}, {1, 5}, {5, 5}, {200, 3}, {500, 400}, {3000, 20}}) {
+      SCOPED_TRACE(testing::Message() << parts << " parts, " << count << " values, " << keys << " keys");
+      std::vector<Data> inputs;
+      inputs.push_back(some_keys(count, keys));
+      inputs.push_back(random_data(Scalar::I32, {count}, 7));
+      const Reference expected = reference_of(*program, inputs);
+      EXPECT_EQ(agreement(*program, expected, kernel.run(inputs)).difference, "");
+    }
+  }
+}
+
+TEST(GroupInParts, Sums) {
+  agrees_in_parts("def f(key: i32[N], v: i32[N]) -> g { g = group(+) [ (key[i], v[i]) | i ] }");
+}
+
+TEST(GroupInParts, FloatSums) {
+  agrees_in_parts("def f(key: i32[N], v: i32[N]) -> g { g = group(+) [ (key[i], 0.1 * v[i]) | i ] }");
+}
+
+/// Parts meet in order, and none of them needs an identity.
+TEST(GroupInParts, TheLastOfEachBucket) {
+  agrees_in_parts(
+      "op last(a: i32, b: i32) -> i32 associative { b }\n"
+      "def f(key: i32[N], v: i32[N]) -> g { g = group(last) [ (key[i], v[i]) | i, v[i] > 20 ] }");
+}
+
+TEST(GroupInParts, Records) {
+  agrees_in_parts(
+      "type Range = { low: i32, high: i32 }\n"
+      "op hull(a: Range, b: Range) -> Range associative commutative {\n"
+      "  { low: min(a.low, b.low), high: max(a.high, b.high) }\n"
+      "}\n"
+      "def f(key: i32[N], v: i32[N]) -> g {\n"
+      "  g = group(hull) [ ((key[i] % 3, key[i] > 0), { low: v[i], high: v[i] }) | i ]\n"
+      "}");
+}
+
+TEST(GroupInParts, CollectedValues) {
+  agrees_in_parts("def f(key: i32[N], v: i32[N]) -> g { g = group [ (key[i], v[i]) | i ] }");
+}
+
+TEST(GroupInParts, ManyPointsPerElement) {
+  agrees_in_parts(
+      "def f(key: i32[N], v: i32[N]) -> g { g = group [ (key[i] + k, v[i] - k) | i, k < v[i] % 4 ] }");
+}
+
+/// A group beside outputs of other kinds, which count in a first pass or have private copies.
+TEST(GroupInParts, BesideOthers) {
+  agrees_in_parts(
+      "def f(key: i32[N], v: i32[N]) -> (a, b, c, d) {\n"
+      "  stage several(i < N) {\n"
+      "    out a: i32[born L] = append(i) v[i] where v[i] > 50\n"
+      "    out b: i64 = fold(+, i) i64(v[i])\n"
+      "    out c: i32[K] keys k: i32[born K] key key[i] = group(max, i) v[i]\n"
+      "    out d: i32[born M] offsets o: i64[G + 1] keys k2: i32[born G] key v[i] % 5 = group(i) key[i]\n"
+      "  }\n"
+      "}");
+}
+
+TEST(GroupInParts, IsTheDefault) {
+  const auto program = program_of("def f(key: i32[N]) -> g { g = group(+) [ (key[i], 1) | i ] }");
+  const Cluster cluster = default_plan(*program, two_cores()).plan.blocks.front().clusters.front();
+  const auto& outermost = std::get<Loop>(cluster.loops.front());
+  EXPECT_EQ(outermost.cut, (Cut{Cut::Kind::Parts, 0}));
+  EXPECT_EQ(outermost.by, By::Core);
+  EXPECT_EQ(cluster.merges, (std::vector<Merge>{{0, 0, How::Partial}}));
+}
+
+TEST(GroupInParts, NotIfFloatsMustMeetInOrder) {
+  const auto program =
+      program_of("strict def f(key: i32[N], v: f32[N]) -> g { g = group(+) [ (key[i], v[i]) | i ] }");
+  const Planned planned = default_plan(*program, two_cores());
+  EXPECT_EQ(std::get<Loop>(planned.plan.blocks.front().clusters.front().loops.front()).cut, Cut{});
+  ASSERT_FALSE(planned.reasons.empty());
+  EXPECT_EQ(planned.reasons.front().text,
+            "no several cores: the parts of 'g' cannot be combined: the program is strict about the order of "
+            "float operations");
+}
+
+TEST(GroupInParts, CollectingNeedsNoOrderOfOperations) {
+  const auto program =
+      program_of("strict def f(key: i32[N], v: f32[N]) -> g { g = group [ (key[i], v[i]) | i ] }");
+  const Planned planned = default_plan(*program, two_cores());
+  EXPECT_EQ(std::get<Loop>(planned.plan.blocks.front().clusters.front().loops.front()).by, By::Core);
+}
+
+TEST(GroupInParts, NeedsAMergeByTables) {
+  const auto program = program_of("def f(key: i32[N]) -> g { g = group(+) [ (key[i], 1) | i ] }");
+  Plan plan = default_plan(*program, two_cores()).plan;
+  plan.blocks.front().clusters.front().merges.front().how = How::TwoPass;
+  const auto result = elaborate(program, two_cores(), plan);
+  ASSERT_FALSE(bool(result));
+  EXPECT_EQ(result.why().text, "'g' needs a merge by partial: it is cut into parts along a group dimension");
+}
+
+}  // namespace
+}  // namespace twill
