@@ -449,7 +449,7 @@ void CCode::of(const Push& s) {
 void CCode::of(const Table& s) {
   c_.prelude.need("twill_table");
   line("twill_table " + c_.names.of(s.table) + ";");
-  line("if (!twill_start_table(frame, &" + c_.names.of(s.table) + ", 64)) " +
+  line("if (!twill_start_table(frame, &" + c_.names.of(s.table) + ", 256)) " +
        leave(std::to_string(error_code(out_of_memory))));
 }
 

@@ -5,43 +5,70 @@ namespace twill {
 
 namespace {
 
-/// Field by field: the bytes between them are arbitrary.
-void compare_and_mix(const std::string& a, const std::string& b, const Type& type, std::string& equal,
-                     std::string& mix) {
-  if (type.is_scalar()) {
-    equal += (equal.empty() ? "" : " && ") + a + " == " + b;
-    mix += "  h = twill_mix(h, (uint64_t)" + a + ");\n";
-    return;
+/// The fields of a key as words of 64 bits, as few as hold them. (The bytes between fields are arbitrary.)
+class Words {
+ public:
+  Words(const std::string& text, const Type& type) { add(text, type); }
+
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  void add(const std::string& text, const Type& type) {
+    if (!type.is_scalar()) {
+      for (const Field& field : type.record().fields) add(text + "." + c_field(field.name), field.type);
+      return;
+    }
+    const int bits = 8 * info(type.scalar()).bytes;
+    const std::string word = "(uint64_t)(uint" + std::to_string(bits) + "_t)" + text;
+    if (texts_.empty() || used_ + bits > 64) {
+      texts_.push_back(word);
+      used_ = bits;
+    } else {
+      texts_.back() += " | " + word + " << " + std::to_string(used_);
+      used_ += bits;
+    }
   }
-  for (const Field& field : type.record().fields)
-    compare_and_mix(a + "." + c_field(field.name), b + "." + c_field(field.name), field.type, equal, mix);
+
+  std::vector<std::string> texts_;
+  int used_ = 0;  // bits of the last word
+};
+
+std::string hash_function(const std::string& name, const std::string& type, const Type& key) {
+  const Words words("key", key);
+  std::string text = "static inline uint64_t " + name + "(" + type + " key) {\n";
+  if (words.texts().size() == 1)
+    return text + "  return (" + words.texts().front() + ") * UINT64_C(0x9e3779b97f4a7c15);\n}\n";
+  std::string hash = "0";
+  for (const std::string& word : words.texts()) hash = "twill_mix(" + hash + ", " + word + ")";
+  return text + "  return " + hash + ";\n}\n";
+}
+
+std::string same_function(const std::string& name, const std::string& type, const Type& key) {
+  const Words left("a", key), right("b", key);
+  std::string equal;
+  for (std::size_t w = 0; w < left.texts().size(); ++w)
+    equal += (w == 0 ? "(" : " && (") + left.texts()[w] + ") == (" + right.texts()[w] + ")";
+  return "static inline bool " + name + "(" + type + " a, " + type + " b) {\n  return " + equal + ";\n}\n";
 }
 
 }  // namespace
 
 std::string table_lookup(const std::string& function, const Type& key, CContext& context) {
   const std::string type = context.names.type(key);
-  const std::string add = context.names.fresh(function + "_new"),
-                    widen = context.names.fresh(function + "_widen");
-  std::string equal, mix, equal_unused, mix_stored;
-  compare_and_mix("key", "(*keys)[slot - 1]", key, equal, mix);
-  compare_and_mix("keys[k]", "key", key, equal_unused, mix_stored);
-  std::string indented;
-  for (std::size_t at = 0; at < mix_stored.size();) {
-    const std::size_t end = mix_stored.find('\n', at) + 1;
-    indented += "  " + mix_stored.substr(at, end - at);
-    at = end;
-  }
+  const auto fresh = [&](const char* suffix) { return context.names.fresh(function + suffix); };
+  const std::string hash = fresh("_hash"), same = fresh("_same"), widen = fresh("_widen"),
+                    add = fresh("_new");
   const std::string parameters = "(twill_frame *frame, twill_table *table, " + type +
                                  " **keys, int64_t *room, int64_t *count, " + type + " key";
-  return "static bool " + widen + "(twill_frame *frame, twill_table *table, const " + type +
+  return hash_function(hash, type, key) + same_function(same, type, key) +  //
+         "static bool " + widen + "(twill_frame *frame, twill_table *table, const " + type +
          " *keys, int64_t count) {\n"
          "  twill_table wide;\n"
          "  if (!twill_start_table(frame, &wide, 2 * table->size)) return false;\n"
          "  for (int64_t k = 0; k < count; ++k) {\n"
-         "    uint64_t h = 0;\n" +
-         indented +
-         "    int64_t at = (int64_t)(h >> wide.shift);\n"
+         "    int64_t at = (int64_t)(" +
+         hash +
+         "(keys[k]) >> wide.shift);\n"
          "    while (wide.slots[at]) at = (at + 1) & (wide.size - 1);\n"
          "    wide.slots[at] = k + 1;\n"
          "  }\n"
@@ -69,13 +96,13 @@ std::string table_lookup(const std::string& function, const Type& key, CContext&
          "static inline int64_t " +
          function + parameters +
          ") {\n"
-         "  uint64_t h = 0;\n" +
-         mix +
-         "  int64_t at = (int64_t)(h >> table->shift);\n"
+         "  int64_t at = (int64_t)(" +
+         hash +
+         "(key) >> table->shift);\n"
          "  for (int64_t slot = table->slots[at]; slot; slot = table->slots[at]) {\n"
          "    if (" +
-         equal +
-         ") return slot - 1;\n"
+         same +
+         "(key, (*keys)[slot - 1])) return slot - 1;\n"
          "    at = (at + 1) & (table->size - 1);\n"
          "  }\n"
          "  return " +
