@@ -481,7 +481,7 @@ void CCode::of(const Unshelve& s) {
                     length = c_.names.of(s.shelf) + "[" + at + " + 1]";
   if (program_[s.array].rank() == 0) {
     c_.prelude.need("twill_table");
-    return line("twill_table " + name + " = twill_table_of((int64_t *)" + memory + ", " + length + ");");
+    return line("twill_table " + name + " = twill_table_of((uint64_t *)" + memory + ", " + length + ");");
   }
   const std::string type = c_.names.type(program_[s.array].type);
   line(type + " *" + name + " = (" + type + " *)" + memory + ";");

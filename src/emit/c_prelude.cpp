@@ -337,23 +337,25 @@ static void *twill_grow(twill_frame *frame, void *old, int64_t *room, size_t siz
 )c",
        {"twill_frame"}},
       {"twill_table",
-       R"c(/* Open addressing: slots hold the number of a key, plus one; the upper bits of a hash say where. */
+       R"c(/* Open addressing: a slot holds a tag of the key (upper half) and its number; the upper bits of a hash say
+   where. */
+#define TWILL_EMPTY UINT64_MAX
 typedef struct {
-  int64_t *slots;
+  uint64_t *slots;
   int64_t size; /* a power of two, at least twice the number of keys */
   int shift;
 } twill_table;
-static inline uint64_t twill_mix(uint64_t h, uint64_t x) {
+static inline __attribute__((unused)) uint64_t twill_mix(uint64_t h, uint64_t x) {
   h = (h ^ x) * UINT64_C(0x9e3779b97f4a7c15);
   return h ^ (h >> 29);
 }
-static inline twill_table twill_table_of(int64_t *slots, int64_t size) {
+static inline twill_table twill_table_of(uint64_t *slots, int64_t size) {
   const twill_table table = {slots, size, 64 - __builtin_ctzll((uint64_t)size)};
   return table;
 }
 static bool twill_start_table(twill_frame *frame, twill_table *table, int64_t size) {
-  int64_t *slots = twill_allocate(frame, sizeof(int64_t), size);
-  if (slots) memset(slots, 0, (size_t)size * sizeof(int64_t));
+  uint64_t *slots = twill_allocate(frame, sizeof(uint64_t), size);
+  if (slots) memset(slots, 0xff, (size_t)size * sizeof(uint64_t));
   *table = twill_table_of(slots, size);
   return slots != NULL;
 }

@@ -11,6 +11,7 @@ class Words {
   Words(const std::string& text, const Type& type) { add(text, type); }
 
   const std::vector<std::string>& texts() const { return texts_; }
+  int bits() const { return 64 * static_cast<int>(texts_.size() - 1) + used_; }
 
  private:
   void add(const std::string& text, const Type& type) {
@@ -33,44 +34,59 @@ class Words {
   int used_ = 0;  // bits of the last word
 };
 
-std::string hash_function(const std::string& name, const std::string& type, const Type& key) {
-  const Words words("key", key);
-  std::string text = "static inline uint64_t " + name + "(" + type + " key) {\n";
-  if (words.texts().size() == 1)
-    return text + "  return (" + words.texts().front() + ") * UINT64_C(0x9e3779b97f4a7c15);\n}\n";
-  std::string hash = "0";
-  for (const std::string& word : words.texts()) hash = "twill_mix(" + hash + ", " + word + ")";
-  return text + "  return " + hash + ";\n}\n";
-}
+/// Functions of a type of key that a table needs. A key of at most 32 bits is its own tag: no other key has
+/// it. Otherwise a tag is a part of the hash, and keys with equal tags have to be compared.
+struct KeyFunctions {
+  std::string hash, tag, same;  // names; `same` is empty if tags say it all
+  std::string text;
+};
 
-std::string same_function(const std::string& name, const std::string& type, const Type& key) {
-  const Words left("a", key), right("b", key);
-  std::string equal;
+KeyFunctions key_functions(const std::string& function, const Type& key, CContext& context) {
+  const std::string type = context.names.type(key);
+  const Words words("key", key), left("a", key), right("b", key);
+  const bool narrow = words.bits() <= 32;
+  KeyFunctions f;
+  f.hash = context.names.fresh(function + "_hash");
+  f.tag = context.names.fresh(function + "_tag");
+  std::string hash = "(" + words.texts().front() + ") * UINT64_C(0x9e3779b97f4a7c15)";
+  if (words.texts().size() > 1) {
+    hash = "0";
+    for (const std::string& word : words.texts()) hash = "twill_mix(" + hash + ", " + word + ")";
+  }
+  f.text += "static inline uint64_t " + f.hash + "(" + type + " key) {\n  return " + hash + ";\n}\n";
+  f.text += "static inline uint64_t " + f.tag + "(" + type + " key) {\n  return " +
+            (narrow ? words.texts().front() : f.hash + "(key) & UINT32_MAX") + ";\n}\n";
+  if (narrow) return f;
+  f.same = context.names.fresh(function + "_same");
+  f.text += "static inline bool " + f.same + "(" + type + " a, " + type + " b) {\n  return ";
   for (std::size_t w = 0; w < left.texts().size(); ++w)
-    equal += (w == 0 ? "(" : " && (") + left.texts()[w] + ") == (" + right.texts()[w] + ")";
-  return "static inline bool " + name + "(" + type + " a, " + type + " b) {\n  return " + equal + ";\n}\n";
+    f.text += (w == 0 ? "(" : " && (") + left.texts()[w] + ") == (" + right.texts()[w] + ")";
+  f.text += ";\n}\n";
+  return f;
 }
 
 }  // namespace
 
 std::string table_lookup(const std::string& function, const Type& key, CContext& context) {
   const std::string type = context.names.type(key);
-  const auto fresh = [&](const char* suffix) { return context.names.fresh(function + suffix); };
-  const std::string hash = fresh("_hash"), same = fresh("_same"), widen = fresh("_widen"),
-                    add = fresh("_new");
+  const KeyFunctions f = key_functions(function, key, context);
+  const std::string widen = context.names.fresh(function + "_widen"),
+                    add = context.names.fresh(function + "_new");
   const std::string parameters = "(twill_frame *frame, twill_table *table, " + type +
                                  " **keys, int64_t *room, int64_t *count, " + type + " key";
-  return hash_function(hash, type, key) + same_function(same, type, key) +  //
-         "static bool " + widen + "(twill_frame *frame, twill_table *table, const " + type +
+  const std::string compare = f.same.empty() ? "" : " && " + f.same + "(key, (*keys)[slot & UINT32_MAX])";
+  return f.text + "static bool " + widen + "(twill_frame *frame, twill_table *table, const " + type +
          " *keys, int64_t count) {\n"
          "  twill_table wide;\n"
          "  if (!twill_start_table(frame, &wide, 2 * table->size)) return false;\n"
          "  for (int64_t k = 0; k < count; ++k) {\n"
          "    int64_t at = (int64_t)(" +
-         hash +
+         f.hash +
          "(keys[k]) >> wide.shift);\n"
-         "    while (wide.slots[at]) at = (at + 1) & (wide.size - 1);\n"
-         "    wide.slots[at] = k + 1;\n"
+         "    while (wide.slots[at] != TWILL_EMPTY) at = (at + 1) & (wide.size - 1);\n"
+         "    wide.slots[at] = " +
+         f.tag +
+         "(keys[k]) << 32 | (uint64_t)k;\n"
          "  }\n"
          "  twill_free(frame, table->slots);\n"
          "  *table = wide;\n"
@@ -79,6 +95,7 @@ std::string table_lookup(const std::string& function, const Type& key, CContext&
          "static __attribute__((noinline)) int64_t " +
          add + parameters +
          ", int64_t at) {\n"
+         "  if (*count == UINT32_MAX) return -1;\n"
          "  if (*count == *room) {\n"
          "    " +
          type + " *more = twill_grow(frame, *keys, room, sizeof(" + type +
@@ -87,7 +104,9 @@ std::string table_lookup(const std::string& function, const Type& key, CContext&
          "    *keys = more;\n"
          "  }\n"
          "  (*keys)[*count] = key;\n"
-         "  table->slots[at] = ++*count;\n"
+         "  table->slots[at] = " +
+         f.tag +
+         "(key) << 32 | (uint64_t)(*count)++;\n"
          "  if (2 * *count > table->size && !" +
          widen +
          "(frame, table, *keys, *count)) return -1;\n"
@@ -96,15 +115,17 @@ std::string table_lookup(const std::string& function, const Type& key, CContext&
          "static inline int64_t " +
          function + parameters +
          ") {\n"
+         "  const uint64_t tag = " +
+         f.tag +
+         "(key);\n"
          "  int64_t at = (int64_t)(" +
-         hash +
+         f.hash +
          "(key) >> table->shift);\n"
-         "  for (int64_t slot = table->slots[at]; slot; slot = table->slots[at]) {\n"
-         "    if (" +
-         same +
-         "(key, (*keys)[slot - 1])) return slot - 1;\n"
-         "    at = (at + 1) & (table->size - 1);\n"
-         "  }\n"
+         "  for (uint64_t slot; (slot = table->slots[at]) != TWILL_EMPTY; at = (at + 1) & (table->size - "
+         "1))\n"
+         "    if (slot >> 32 == tag" +
+         compare +
+         ") return (int64_t)(slot & UINT32_MAX);\n"
          "  return " +
          add +
          "(frame, table, keys, room, count, key, at);\n"
