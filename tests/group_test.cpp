@@ -72,6 +72,13 @@ TEST(GroupInParts, FloatSums) {
   agrees_in_parts("def f(key: i32[N], v: i32[N]) -> g { g = group(+) [ (key[i], 0.1 * v[i]) | i ] }");
 }
 
+/// A bucket begins with the operator's identity, which a NaN does not replace.
+TEST(GroupInParts, LeastOfNothing) {
+  agrees_in_parts(
+      "def f(key: i32[N], v: i32[N]) -> g { g = group(min) [ (key[i], if v[i] > 30 then nan else f32(v[i])) "
+      "| i ] }");
+}
+
 /// Parts meet in order, and none of them needs an identity.
 TEST(GroupInParts, TheLastOfEachBucket) {
   agrees_in_parts(
@@ -87,6 +94,14 @@ TEST(GroupInParts, Records) {
       "}\n"
       "def f(key: i32[N], v: i32[N]) -> g {\n"
       "  g = group(hull) [ ((key[i] % 3, key[i] > 0), { low: v[i], high: v[i] }) | i ]\n"
+      "}");
+}
+
+/// Keys that have several words.
+TEST(GroupInParts, LongKeys) {
+  agrees_in_parts(
+      "def f(key: i32[N], v: i32[N]) -> g {\n"
+      "  g = group(+) [ ((i64(key[i]) * 1000000007, v[i] % 3, key[i] > 2), v[i]) | i ]\n"
       "}");
 }
 

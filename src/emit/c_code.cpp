@@ -287,8 +287,27 @@ void CCode::of(const While& s) {
   close();
 }
 
+namespace {
+
+/// `if (condition) variable += 1` for an integer: its variable, or nothing.
+const Put* counted(const If& s) {
+  if (s.then.size() != 1 || !s.otherwise.empty()) return nullptr;
+  const Put* put = std::get_if<Put>(&s.then.front().kind);
+  if (!put || !put->at.empty() || !put->op || put->op->prim != Prim::Add) return nullptr;
+  const Literal* one = as<Literal>(put->value);
+  return one && put->op->type == Type(Scalar::I64) && one->value == Number::of(Scalar::I64, 1) ? put
+                                                                                               : nullptr;
+}
+
+}  // namespace
+
 void CCode::of(const If& s) {
   const std::string condition = value(s.condition);
+  // A truth is 0 or 1, and adding it needs no jump.
+  if (const Put* count = counted(s)) {
+    CExpressions print = expressions();
+    return line(print.element(count->array, {}) + " += (" + condition + ");");
+  }
   open("if (" + condition + ") {");
   code(s.then);
   if (!s.otherwise.empty()) {

@@ -41,7 +41,7 @@ static inline int64_t twill_extent(int64_t n) { return n > 0 ? n : 0; }
 static inline T twill_floor_mod_S(T a, T b) {
   if (b == 0 || b == -1) return 0;
   const T r = (T)(a % b);
-  return (T)(r != 0 && (r < 0) != (b < 0) ? r + b : r);
+  return (T)((b > 0 ? r < 0 : r > 0) ? r + b : r);
 }
 )c",
        {}},
@@ -51,7 +51,7 @@ static inline T twill_floor_div_S(T a, T b) {
   if (b == 0) return 0;
   if (b == -1) return (T)-(U)a;
   const T q = (T)(a / b), r = (T)(a % b);
-  return (T)(r != 0 && (r < 0) != (b < 0) ? q - 1 : q);
+  return (T)((b > 0 ? r < 0 : r > 0) ? q - 1 : q);
 }
 )c",
        {}},

@@ -89,7 +89,8 @@ Code StageNest::into_bucket(const Role& role, Expr key, Expr value) {
   }
   const Operator& op = *std::get<Group>(role.output->combine.front()).op;
   If fresh{t_.compare(Prim::Eq, t_.read(role.number), t_.read(own.values_count)), {}, {}};
-  fresh.then.push_back({Push{own.values, own.values_count, value}});
+  const Expr first = op.identity ? t_.combine(op, op.identity, value) : value;
+  fresh.then.push_back({Push{own.values, own.values_count, first}});
   fresh.otherwise.push_back(t_.accumulate(own.values, {t_.read(role.number)}, value, op));
   code.push_back({std::move(fresh)});
   return code;
