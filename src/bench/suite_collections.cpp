@@ -405,32 +405,41 @@ Case revenue(Session& s) {
 
 // ---- k-means --------------------------------------------------------------------------------------------
 
+/// Blocks of points, transposed, so that SIMD lanes are points and need not be combined.
 constexpr const char* kmeans_step = R"c(
+  enum { block = 64 };
   const float *restrict p = in[0], *restrict c = in[1];
   float *restrict moved = out[0];
   const int64_t N = n[0], D = n[1], K = n[2];
-  float across[D][K];
   double total[K][D];
   int64_t count[K];
-  for (int64_t k = 0; k < K; ++k) {
-    count[k] = 0;
-    for (int64_t j = 0; j < D; ++j) across[j][k] = c[k * D + j], total[k][j] = 0;
-  }
+  memset(total, 0, sizeof total);
+  memset(count, 0, sizeof count);
   #pragma omp parallel for reduction(+ : total, count)
-  for (int64_t i = 0; i < N; ++i) {
-    float distance[K], least = INFINITY;
-    for (int64_t k = 0; k < K; ++k) distance[k] = 0;
-    for (int64_t j = 0; j < D; ++j)
-      for (int64_t k = 0; k < K; ++k) {
-        const float d = p[i * D + j] - across[j][k];
-        distance[k] += d * d;
+  for (int64_t o = 0; o < N; o += block) {
+    const int64_t points = N - o < block ? N - o : block;
+    float across[D][block], least[block];
+    int32_t near[block];
+    for (int64_t b = 0; b < block; ++b) least[b] = INFINITY, near[b] = 0;
+    for (int64_t b = 0; b < points; ++b)
+      for (int64_t j = 0; j < D; ++j) across[j][b] = p[(o + b) * D + j];
+    for (int64_t k = 0; k < K; ++k) {
+      float distance[block] = {0};
+      for (int64_t j = 0; j < D; ++j)
+        for (int64_t b = 0; b < block; ++b) {
+          const float d = across[j][b] - c[k * D + j];
+          distance[b] += d * d;
+        }
+      for (int64_t b = 0; b < block; ++b) {
+        const int nearer = distance[b] < least[b];
+        least[b] = nearer ? distance[b] : least[b];
+        near[b] = nearer ? (int32_t)k : near[b];
       }
-    #pragma omp simd reduction(min : least)
-    for (int64_t k = 0; k < K; ++k) least = distance[k] < least ? distance[k] : least;
-    int64_t near = 0;
-    while (distance[near] != least) ++near;
-    for (int64_t j = 0; j < D; ++j) total[near][j] += p[i * D + j];
-    ++count[near];
+    }
+    for (int64_t b = 0; b < points; ++b) {
+      for (int64_t j = 0; j < D; ++j) total[near[b]][j] += p[(o + b) * D + j];
+      ++count[near[b]];
+    }
   }
   for (int64_t k = 0; k < K; ++k)
     for (int64_t j = 0; j < D; ++j)
