@@ -140,71 +140,82 @@ Case zip_mean_variance(Session& s) {
 
 // ---- groups ---------------------------------------------------------------------------------------------
 
-/// A table of sums by key with open addressing: a slot has the key, the number of the key in order of first
-/// occurrence plus one, and the sum, so that a value costs one access to memory.
+/// Tables of sums by key with open addressing: a slot has the key and its number in order of first
+/// occurrence. Their memory is kept from call to call.
 constexpr const char* sum_table = R"c(
-typedef struct { int32_t key, number; double sum; } Slot;
-typedef struct { Slot *slots; int64_t size, count; } Table;
+#include <omp.h>
+typedef struct {
+  uint64_t *slots;
+  int64_t size, slot_room;
+  int shift;
+  int32_t *keys;
+  double *sums;
+  int64_t count, room;
+} Table;
+enum { most_workers = 1024 };
+static Table kept[most_workers];
+static const uint64_t empty = UINT64_MAX;
 
-static inline int64_t place(int32_t key, int64_t size) {
-  return (int64_t)((uint64_t)(uint32_t)key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (size - 1);
-}
-static Slot *slot_of(Slot *slots, int64_t size, int32_t key) {
-  int64_t at = place(key, size);
-  while (slots[at].number && slots[at].key != key) at = (at + 1) & (size - 1);
-  return slots + at;
-}
-static void grow(Table *table) {
-  const int64_t size = table->size ? 2 * table->size : 64;
-  Slot *slots = calloc(size, sizeof(Slot));
-  for (int64_t i = 0; i < table->size; ++i)
-    if (table->slots[i].number) *slot_of(slots, size, table->slots[i].key) = table->slots[i];
-  free(table->slots);
-  table->slots = slots;
+static void set_size(Table *table, int64_t size) {
+  if (size > table->slot_room) {
+    free(table->slots);
+    table->slots = malloc(size * sizeof *table->slots);
+    table->slot_room = size;
+  }
   table->size = size;
+  table->shift = 64 - __builtin_ctzll(size);
+  memset(table->slots, 0xff, size * sizeof *table->slots);
+}
+static inline int64_t place(const Table *table, int32_t key) {
+  return (uint64_t)(uint32_t)key * UINT64_C(0x9e3779b97f4a7c15) >> table->shift;
+}
+static __attribute__((noinline)) void add_key(Table *table, int32_t key, int64_t at, double value) {
+  if (table->count == table->room) {
+    table->room = table->room ? 2 * table->room : 256;
+    table->keys = realloc(table->keys, table->room * sizeof *table->keys);
+    table->sums = realloc(table->sums, table->room * sizeof *table->sums);
+  }
+  table->keys[table->count] = key;
+  table->sums[table->count] = value;
+  table->slots[at] = (uint64_t)(uint32_t)key << 32 | table->count++;
+  if (2 * table->count <= table->size) return;
+  set_size(table, 2 * table->size);
+  for (int64_t k = 0; k < table->count; ++k) {
+    at = place(table, table->keys[k]);
+    while (table->slots[at] != empty) at = (at + 1) & (table->size - 1);
+    table->slots[at] = (uint64_t)(uint32_t)table->keys[k] << 32 | k;
+  }
 }
 static inline void add(Table *table, int32_t key, double value) {
-  Slot *slot = slot_of(table->slots, table->size, key);
-  if (slot->number) {
-    slot->sum += value;
-    return;
-  }
-  *slot = (Slot){key, (int32_t)++table->count, value};
-  if (2 * table->count > table->size) grow(table);
-}
-static void list(const Table *table, int32_t *keys, double *sums) {
-  for (int64_t i = 0; i < table->size; ++i) {
-    const Slot slot = table->slots[i];
-    if (!slot.number) continue;
-    keys[slot.number - 1] = slot.key;
-    sums[slot.number - 1] = slot.sum;
-  }
+  int64_t at = place(table, key);
+  for (uint64_t slot; (slot = table->slots[at]) != empty; at = (at + 1) & (table->size - 1))
+    if ((int32_t)(slot >> 32) == key) {
+      table->sums[slot & UINT32_MAX] += value;
+      return;
+    }
+  add_key(table, key, at, value);
 }
 )c";
 
 constexpr const char* sum_by = R"c(
   const int32_t *restrict key = in[0];
   const double *restrict v = in[1];
-  const int workers = omp_get_max_threads();
-  Table tables[workers];
+  const int workers = omp_get_max_threads() < most_workers ? omp_get_max_threads() : most_workers;
   #pragma omp parallel num_threads(workers)
   {
     const int w = omp_get_thread_num();
-    Table table = {0};
-    grow(&table);
+    Table table = kept[w];
+    table.count = 0;
+    set_size(&table, 256);
     for (int64_t i = n[0] * w / workers; i < n[0] * (w + 1) / workers; ++i) add(&table, key[i], v[i]);
-    tables[w] = table;
+    kept[w] = table;
   }
-  for (int w = 1; w < workers; ++w) {
-    int32_t *keys = malloc(tables[w].count * sizeof *keys + 1);
-    double *sums = malloc(tables[w].count * sizeof *sums + 1);
-    list(&tables[w], keys, sums);
-    for (int64_t b = 0; b < tables[w].count; ++b) add(&tables[0], keys[b], sums[b]);
-    free(keys);
-    free(sums);
+  for (int w = 1; w < workers; ++w)
+    for (int64_t b = 0; b < kept[w].count; ++b) add(&kept[0], kept[w].keys[b], kept[w].sums[b]);
+  if (kept[0].count == room[0]) {
+    memcpy(out[0], kept[0].sums, room[0] * sizeof(double));
+    memcpy(out[1], kept[0].keys, room[0] * sizeof(int32_t));
   }
-  if (tables[0].count == room[0]) list(&tables[0], out[1], out[0]);
-  for (int w = 0; w < workers; ++w) free(tables[w].slots);
 )c";
 
 Case group_sum(Session& s, std::int64_t keys) {
@@ -232,7 +243,7 @@ Case group_sum(Session& s, std::int64_t keys) {
       sums[b] += v[i];
     }
   };
-  c.peers.push_back(hand_loops(s, std::string("#include <omp.h>\n") + sum_table, sum_by, {n}));
+  c.peers.push_back(hand_loops(s, sum_table, sum_by, {n}));
   return c;
 }
 
