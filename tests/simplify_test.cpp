@@ -22,8 +22,9 @@ struct Case {
 /// Without the first line break and the indentation that all lines share.
 std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \n");
-  const std::string indent = first == std::string::npos ? "" : text.substr(0, first);
-  std::string result = first == std::string::npos ? "" : text.substr(first);
+  if (first == std::string::npos) return "";
+  const std::string indent = text.substr(0, first);
+  std::string result = text.substr(first);
   for (std::size_t at = result.find(indent); at != std::string::npos; at = result.find(indent, at + 1))
     result.replace(at, indent.size(), "\n");
   return result + "\n";
@@ -119,9 +120,9 @@ const Case cases[] = {
                                       c = m })",
      R"(
       def f(x: i64[N]) -> (s, h, c) {
+        c[i0 < 0] = 0
         s: i64 = 0
         h[i0_3 < 4] = 0
-        c[i0_4 < 0] = 0
       })"},
     {"AFoldOfNothingInsideOfAnother",
      R"(
@@ -200,6 +201,256 @@ const Case cases[] = {
             }
           }
           out t: f64[1, N] at [0, k] = cat(k) t_if
+        }
+      })"},
+    // ---- invariant work
+    {"AStageOfALoopThatIsTheSameAtEveryStep",
+     R"(
+      def f(x: f64[N], u0: f64[N], T: i64) -> u { u = seq t < T from u0 { k[i] = x[i] * x[i]
+                                                                          s = sum(i) k[i]
+                                                                          u[i] = u[i] * k[i] + s } })",
+     R"(
+      def f(x: f64[N], u0: f64[N], T: i64) -> u {
+        k[i] = x[i] * x[i]
+        s = sum(i) k[i]
+        u = seq t < T from u0 {
+          u_next[i] = u_now[i] * k[i] + s
+        }
+      })"},
+    {"OutOfTwoLoopsAndFusedThere",
+     R"(
+      def f(x: f64[N], u0: f64[N], T: i64) -> u { u = seq t < T from u0 { v = seq r < T from u0 { a[i] = x[i] * 2
+                                                                                                  k[i] = a[i] + 1
+                                                                                                  v[i] = v[i] * k[i] }
+                                                                          u[i] = u[i] + v[i] } })",
+     R"(
+      def f(x: f64[N], u0: f64[N], T: i64) -> u {
+        k[i] = x[i] * 2.0 + 1.0
+        v = seq r < T from u0 {
+          v_next[i] = v_now[i] * k[i]
+        }
+        u = seq t < T from u0 {
+          u_next[i] = u_now[i] + v[i]
+        }
+      })"},
+    {"WhatMayFailStaysInALoopThatMayNotRun",
+     R"(
+      def f(n: i64, T: i64) -> u { s = 0 * T
+                                   u = seq t < T from s { k = 100 / n
+                                                          u = u + k + t } })",
+     R"(
+      def f(n: i64, T: i64) -> u {
+        s: i64 = 0
+        u = seq t < T from s {
+          u_next = u_now + 100 / n + t
+        }
+      })"},
+    {"WhatMayFailLeavesALoopThatRuns",
+     R"(
+      def f(n: i64) -> u { s = 0 * n
+                           u = seq t < 3 from s { k = 100 / n
+                                                  u = u + k + t } })",
+     R"(
+      def f(n: i64) -> u {
+        s: i64 = 0
+        k = 100 / n
+        u = seq t < 3 from s {
+          u_next = u_now + k + t
+        }
+      })"},
+    {"AnElementThatOnlyTheLoopProvesToBeThere",
+     R"(
+      def f(x: i64[N]) -> y { y[i < N] = sum(j < 3) x[0] * j })",
+     R"(
+      def f(x: i64[N]) -> y {
+        y[i < N] = sum(j < 3) x[0] * j
+      })"},
+    {"AFoldThatIsTheSameForAllRows",
+     R"(
+      def f(x: f64[N], w: f64[M]) -> y { y[i < N] = sum(j) w[j] * w[j] })",
+     R"(
+      def f(x: f64[N], w: f64[M]) -> y {
+        y_fold = sum(j) w[j] * w[j]
+        y[i < N] = y_fold
+      })"},
+    {"AFoldThatIsTheSameForAllColumns",
+     R"(
+      def f(x: f64[N, M], k: i64) -> y { y[i, c < k] = sum(j) x[i, j] where x[i, j] > 0.25 })",
+     R"(
+      def f(x: f64[N, M], k: i64) -> y {
+        y_fold[i] = sum(j) x[i, j] where x[i, j] > 0.25
+        y[i, c < k] = y_fold[i]
+      })"},
+    {"AFoldWithoutIdentityStaysWithItsRows",
+     R"(
+      op first(a: i64, b: i64) -> i64 associative { a }
+      def f(x: i64[N]) -> y { y[i < N] = fold(first, j) x[j] })",
+     R"(
+      op first(a: i64, b: i64) -> i64 associative {
+        a
+      }
+
+      def f(x: i64[N]) -> y {
+        y[i < N] = fold(first, j) x[j]
+      })"},
+    {"ACheapMapIsComputedWhereItIsRead",
+     R"(
+      def f(u0: f64[N], T: i64) -> u { u = seq t < T from u0 { k[i < N] = 0.5 * i
+                                                               u[i] = u[i] * k[i] } })",
+     R"(
+      def f(u0: f64[N], T: i64) -> u {
+        u = seq t < T from u0 {
+          u_next[i] = u_now[i] * (0.5 * f64(i))
+        }
+      })"},
+    {"ALengthThatOnlyTheStageAroundNeeds",
+     R"(
+      def f(x: i64[N]) -> y {
+        stage s(i < N) {
+          block { c = [ v | v in x, v > i ] }
+          out y: i64[N] at [i] = cat(i) c_len
+        }
+      })",
+     R"(
+      def f(x: i64[N]) -> y {
+        stage s(i < N) {
+          block {
+            stage c(v < N) {
+              out c_count: i64 = fold(+, v) 1 where x[v] > i
+            }
+          }
+          out y: i64[N] at [i] = cat(i) c_count[]
+        }
+      })"},
+    {"FusionMakesALoopInvariant",
+     R"(
+      def f(x: f64[N], w: f64[M]) -> (y, z) { a[i < N] = 3
+                                              y[i] = x[i] * sum(j) w[j] * a[i]
+                                              z = sum(j) w[j] })",
+     R"(
+      def f(x: f64[N], w: f64[M]) -> (y, z) {
+        y_sum_fold = sum(j) w[j] * 3.0
+        y[i] = x[i] * y_sum_fold
+        z = sum(j) w[j]
+      })"},
+    // ---- constants and expressions
+    {"ConstantArraysAreRead",
+     R"(
+      def f(x: i64[N]) -> (y, z) { w: i64[3] = [4, 5, 6]
+                                   k = 7
+                                   ones[i < N] = 1
+                                   y[i] = x[i] * w[1] + ones[i]
+                                   z[i] = x[i] + w[i % 3] })",
+     R"(
+      def f(x: i64[N]) -> (y, z) {
+        const w: i64[3] = [4, 5, 6]
+        y[i] = x[i] * 5 + 1
+        z[i] = x[i] + w[i % 3]
+      })"},
+    {"CallsWithLiteralsAreValues",
+     R"(
+      fn power(a: i64, n: i64) -> i64 = if n == 0 then 1 else a * (if n > 1 then pow(a, n - 1) else 1)
+      fn share(a: i64, n: i64) -> i64 = a / n
+      def f(x: i64[N]) -> y { y[i] = x[i] * power(2, 5) + (if x[i] > 5 then share(1, 0) else 0) })",
+     R"(
+      fn power(a: i64, n: i64) -> i64 = if n == 0 then 1 else a * (if n > 1 then pow(a, n - 1) else 1)
+      fn share(a: i64, n: i64) -> i64 = a / n
+
+      def f(x: i64[N]) -> y {
+        y[i] = x[i] * 32 + (if x[i] > 5 then share(1, 0) else 0)
+      })"},
+    {"ConditionsThatAreKnown",
+     R"(
+      def f(x: i64[N]) -> (y, s) { y[i] = if N == N then x[i] + 1 - 1 else x[i] * 7
+                                   if N >= N { s = sum(i) x[i] where x[i] == x[i] } else { s = max(i) x[i] } })",
+     R"(
+      def f(x: i64[N]) -> (y, s) {
+        y[i] = x[i]
+        s_then = sum(i) x[i]
+        s = s_then
+      })"},
+    {"ADivisionByZeroIsNotForgotten",
+     R"(
+      def f(x: i64[N], n: i64) -> (y, z) { y[i] = x[i] / n - x[i] / n
+                                           z = 1 / 0 })",
+     R"(
+      def f(x: i64[N], n: i64) -> (y, z) {
+        y[i] = x[i] / n - x[i] / n
+        z = 1 / 0
+      })"},
+    // ---- the same twice
+    {"TheSameStageTwice",
+     R"(
+      def f(x: f64[N]) -> (y, z) { a[i] = x[i] * 2
+                                   b[j] = x[j] * 2
+                                   y[i] = a[i] + a[N - 1 - i]
+                                   z[i] = b[i] - b[N - 1 - i] })",
+     R"(
+      def f(x: f64[N]) -> (y, z) {
+        a[i] = x[i] * 2.0
+        y[i] = a[i] + a[N - 1 - i]
+        z[i] = a[i] - a[N - 1 - i]
+      })"},
+    {"TheSameCollectionTwice",
+     R"(
+      def f(x: f64[N]) -> (y, z, n) { a = [ v * 2 | v in x, v > 0.5 ]
+                                      b = [ w * 2 | w in x, w > 0.5 ]
+                                      y[k] = a[k] + k
+                                      z[k] = b[k] * k
+                                      n = len(a) + len(b) })",
+     R"(
+      def f(x: f64[N]) -> (y, z, n) {
+        a = [ x[v] * 2.0 | v, x[v] > 0.5 ]
+        y[k] = a[k] + f64(k)
+        z[k] = a[k] * f64(k)
+        n = a_len + a_len
+      })"},
+    {"TheLaterOneIsAResult",
+     R"(
+      def f(x: f64[N]) -> (s, t) { m = sum(i) x[i]
+                                   t = sum(j) x[j]
+                                   s[i] = x[i] / m })",
+     R"(
+      def f(x: f64[N]) -> (s, t) {
+        t = sum(j) x[j]
+        s[i] = x[i] / t
+      })"},
+    {"TwoResultsStayTwo",
+     R"(
+      def f(x: f64[N]) -> (s, t) { s = sum(i) x[i]
+                                   t = sum(j) x[j] })",
+     R"(
+      def f(x: f64[N]) -> (s, t) {
+        s = sum(i) x[i]
+        t = sum(j) x[j]
+      })"},
+    {"WhatIsForcedStays",
+     R"(
+      def f(x: f64[N]) -> (y, z) { a[i] = x[i] * 2
+                                   b[i] = x[i] * 2
+                                   force(b)
+                                   y[i] = a[i] + a[N - 1 - i]
+                                   z[i] = b[i] - b[N - 1 - i] })",
+     R"(
+      def f(x: f64[N]) -> (y, z) {
+        a[i] = x[i] * 2.0
+        b[i] = x[i] * 2.0
+        force(b)
+        y[i] = a[i] + a[N - 1 - i]
+        z[i] = b[i] - b[N - 1 - i]
+      })"},
+    {"TheSameInALoop",
+     R"(
+      def f(x: f64[N], T: i64) -> (y, u) { a[i] = x[i] * 2
+                                           y[i] = a[i] + a[N - 1 - i]
+                                           u = seq t < T from x { b[i] = x[i] * 2
+                                                                  u[i] = u[i] + b[N - 1 - i] } })",
+     R"(
+      def f(x: f64[N], T: i64) -> (y, u) {
+        a[i] = x[i] * 2.0
+        y[i] = a[i] + a[N - 1 - i]
+        u = seq t < T from x {
+          u_next[i] = u_now[i] + a[N - 1 - i]
         }
       })"},
 };

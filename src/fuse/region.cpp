@@ -11,7 +11,10 @@ const std::set<int> nobody;
 }  // namespace
 
 UseTable::UseTable(const Region& region)
-    : held_(region.kept), reads_(region.stages.size()), sizes_(region.stages.size()) {
+    : held_(region.kept),
+      held_sizes_(region.kept_sizes),
+      reads_(region.stages.size()),
+      sizes_(region.stages.size()) {
   const Program& program = region.program;
   for (std::size_t s = 0; s < region.stages.size(); ++s) {
     const Stage& stage = region.stages[s];
@@ -149,8 +152,8 @@ std::set<ArrayId> gone_into(const Region& region, const UseTable& uses, int prod
       needed = needed || uses.is_held(array) || needed_by(uses.readers(array));
       const Expr length = collects ? region.program[array].shape.front() : Expr{};
       const auto* size = as<SizeRef>(length);
-      needed = needed ||
-               (size && needed_by(uses.users(size->symbol)) && !takes_over(region.program, next, length));
+      needed = needed || (size && (uses.is_held(size->symbol) || needed_by(uses.users(size->symbol))) &&
+                          !takes_over(region.program, next, length));
     }
     if (needed) continue;
     for (const ArrayId array : defined_arrays(output)) gone.insert(array);
@@ -159,10 +162,10 @@ std::set<ArrayId> gone_into(const Region& region, const UseTable& uses, int prod
 }
 
 bool in_all_regions(Program& program, const std::function<bool(Region&)>& pass) {
-  Region own{program, program.stages, {program.results.begin(), program.results.end()}, "", 0};
+  Region own{program, program.stages, {program.results.begin(), program.results.end()}, "", 0, {}};
   bool changed = pass(own);
   edit_blocks(program.stages, [&](const Stage& stage, int branch, Block& block) {
-    Region region{program, block.stages, {}, stage.name, branch};
+    Region region{program, block.stages, {}, stage.name, branch, {}};
     // An output with a value of its own has no result in the block.
     for (const ArrayId result : block.results)
       if (result) region.kept.insert(result);
@@ -171,8 +174,15 @@ bool in_all_regions(Program& program, const std::function<bool(Region&)>& pass) 
     for_each_expr(stage, [&](Expr root) {
       visit(root, [&](Expr node) {
         if (const auto* read = as<Read>(node)) region.kept.insert(read->array);
+        if (const auto* size = as<SizeRef>(node)) region.kept_sizes.insert(size->symbol);
       });
     });
+    for (const Output& output : stage.outputs)
+      for (const ArrayId array : defined_arrays(output))
+        for (const Expr extent : program[array].shape)
+          visit(extent, [&](Expr node) {
+            if (const auto* size = as<SizeRef>(node)) region.kept_sizes.insert(size->symbol);
+          });
     changed = pass(region) || changed;
   });
   return changed;

@@ -13,9 +13,10 @@ namespace twill {
 struct Region {
   Program& program;
   std::vector<Stage>& stages;
-  std::set<ArrayId> kept;  // needed after the last stage: results, and the next states of a loop
-  std::string owner;       // the stage whose block it is; empty for the program's own list
-  int branch = 0;          // 1: the block `otherwise`
+  std::set<ArrayId> kept;              // needed after the last stage: results, and the next states of a loop
+  std::string owner;                   // the stage whose block it is; empty for the program's own list
+  int branch = 0;                      // 1: the block `otherwise`
+  std::set<SymbolId> kept_sizes = {};  // those that the stage around mentions
 };
 
 /// Who defines and uses the arrays of a region. Stages are named by their position.
@@ -29,6 +30,8 @@ class UseTable {
   const std::set<int>& readers(ArrayId array) const;
   /// Does anything else need the array: the surroundings, a nested block, a shape, a new version?
   bool is_held(ArrayId array) const { return held_.contains(array); }
+  /// Do the surroundings need the size?
+  bool is_held(SymbolId symbol) const { return held_sizes_.contains(symbol); }
   /// Stages that use a size, in blocks and in the shapes of what they define as well.
   const std::set<int>& users(SymbolId symbol) const;
   /// Arrays that a stage reads in its own expressions.
@@ -44,6 +47,7 @@ class UseTable {
   std::map<ArrayId, std::set<int>> readers_;
   std::map<SymbolId, std::set<int>> users_;
   std::set<ArrayId> held_;
+  std::set<SymbolId> held_sizes_;
   std::vector<std::set<ArrayId>> reads_;
   std::vector<std::set<SymbolId>> sizes_;
 };

@@ -65,6 +65,8 @@ ArrayId Generator::folded_truth(const Surroundings& around, std::vector<Stage>& 
 
 Block Generator::block(const Surroundings& around, int depth, int count) {
   Block block;
+  // Something that is the same at every point.
+  if (rng_.chance(25)) stages(1, {}, 0, block.stages);
   stages(count, around, depth, block.stages);
   return block;
 }

@@ -384,6 +384,9 @@ void Generator::finish(Stage stage, std::vector<Stage>& into) {
 
 void Generator::stages(int count, Surroundings around, int depth, std::vector<Stage>& into) {
   for (int k = 0; k < count; ++k) {
+    if (rng_.chance(6)) {
+      if (auto again = twin(into)) finish(std::move(*again), into);
+    }
     const int kind = rng_.weighted({65, 15, depth > 0 ? 10 : 0, depth > 0 ? 10 : 0});
     Stage stage = kind == 0   ? plain_stage(around)
                   : kind == 1 ? sequential_stage(around, depth)

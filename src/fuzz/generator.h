@@ -149,6 +149,10 @@ class Generator {
   void expect(ArrayId array, const Facts& start);
   void finish(Stage stage, std::vector<Stage>& into);
 
+  // ---- generate_twin.cpp
+  /// A stage that computes what another one does, if there is one that can be copied.
+  std::optional<Stage> twin(const std::vector<Stage>& stages);
+
   // ---- generate_sequence.cpp
   Stage sequential_stage(Surroundings around, int depth);
   void fold_past(const NewDim& sequential, const Surroundings& around, std::vector<Stage>& into);

@@ -133,8 +133,11 @@ void judge(const FuzzCase& one, const JudgeOptions& options, Verdict& verdict) {
     expected.push_back(interpreted(program, one.inputs[k], verdict));
   }
   verdict.inputs = -1;
-  const std::shared_ptr<const Program> planned = one.planned();
-  if (planned != one.program) judge_simplified(one, planned, expected, verdict);
+  if (one.simplify) {
+    const Simplified simplified = simplify(one.program);
+    for (const Reason& reason : simplified.done) ++verdict.counts["simplify: " + reason.code];
+    if (simplified.program != one.program) judge_simplified(one, simplified.program, expected, verdict);
+  }
   for (std::size_t p = 0; p < one.plans.size(); ++p) {
     verdict.plan = static_cast<int>(p);
     verdict.inputs = -1;

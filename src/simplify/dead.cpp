@@ -25,7 +25,7 @@ bool sets_direction(const Stage& stage, const Output& output) {
 
 bool remove_dead(Region& region, Notes& notes) {
   std::set<ArrayId> needed = region.kept;
-  std::set<SymbolId> sizes;
+  std::set<SymbolId> sizes = region.kept_sizes;
   const auto need_sizes = [&](Expr root) {
     visit(root, [&](Expr node) {
       if (const auto* size = as<SizeRef>(node)) sizes.insert(size->symbol);

@@ -230,8 +230,8 @@ class Lengths {
                        {step(at), pool_.apply(Prim::Sub, {pool_.index(dim.id), pool_.integer(lo)})});
       if (is<Append>(output.combine[d])) per_row *= width;
     }
-    // Where a part of an expression is the length, all have to agree about it.
-    if (needs_.uses(length).in_part) extent.plain = extent.full;
+    // Where the length is part of an expression, all have to agree about it.
+    if (needs_.uses(length).in_part || needs_.uses(length).in_subscript) extent.plain = extent.full;
     if (output.offsets) {
       offsets_[*output.offsets] = per_row;
       after.push_back(defined_by(

@@ -23,4 +23,16 @@ bool know_lengths(Program& program, Notes& notes);
 /// Replaces what is computed at no point by what is left behind then, and removes loops of one step.
 bool settle_ranges(Program& program, Notes& notes);
 
+/// Replaces what is known when the program is compiled: elements of constant arrays, calls with literals.
+bool fold_constants(Program& program, Notes& notes);
+
+/// Writes expressions and conditions more simply, by the rules of rules.h.
+bool simplify_expressions(Program& program, Notes& notes);
+
+/// Removes stages that compute what an earlier stage computes.
+bool share_stages(Program& program, Notes& notes);
+
+/// Moves work out of loops in which it is the same at every step.
+bool hoist_invariant(Program& program, Notes& notes);
+
 }  // namespace twill

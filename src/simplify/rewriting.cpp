@@ -27,6 +27,30 @@ void replace_in(ExprPool& pool, Stage& stage, const std::function<Expr(Expr)>& r
   stage = std::move(alone.front());
 }
 
+Expr Rewriter::operator()(Expr root) {
+  if (!root) return root;
+  std::vector<Expr> waiting = {root};
+  while (!waiting.empty()) {
+    const Expr node = waiting.back();
+    if (done_.contains(node.get())) {
+      waiting.pop_back();
+      continue;
+    }
+    std::vector<Expr> args;
+    for (const Expr arg : node->args) {
+      const auto found = done_.find(arg.get());
+      if (found == done_.end())
+        waiting.push_back(arg);
+      else
+        args.push_back(found->second);
+    }
+    if (args.size() < node->args.size()) continue;
+    waiting.pop_back();
+    done_.emplace(node.get(), step_(pool_.with_args(node, std::move(args))));
+  }
+  return done_.at(root.get());
+}
+
 NewNames::NewNames(const Program& program) {
   for (const Array& array : program.arrays) taken_.insert(array.name);
   for (const Symbol& symbol : program.symbols) taken_.insert(symbol.name);

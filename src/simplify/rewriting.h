@@ -19,6 +19,20 @@ void replace_everywhere(Program& program, const std::function<Expr(Expr)>& repla
 /// The same for one stage and its blocks.
 void replace_in(ExprPool& pool, Stage& stage, const std::function<Expr(Expr)>& replace);
 
+/// Rewrites expressions from the inside out. `step` is given a node whose operands are rewritten already, and
+/// returns what takes its place. What was met before is not looked at again.
+class Rewriter {
+ public:
+  Rewriter(ExprPool& pool, std::function<Expr(Expr)> step) : pool_(pool), step_(std::move(step)) {}
+
+  Expr operator()(Expr root);
+
+ private:
+  ExprPool& pool_;
+  std::function<Expr(Expr)> step_;
+  std::unordered_map<const Node*, Expr> done_;
+};
+
 /// New names for a program: the wish itself if nothing has that name, or with a number added.
 class NewNames {
  public:

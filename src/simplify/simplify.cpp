@@ -18,10 +18,15 @@ bool everywhere(Program& program, Notes& notes) {
   return in_all_regions(program, [&](Region& region) { return pass(region, notes); });
 }
 
+/// Hoisting comes before fusion, which would put invariant work into the loop that it could leave.
 constexpr std::array passes = {
     Pass{"dead", everywhere<remove_dead>},
+    Pass{"constants", fold_constants},
+    Pass{"expressions", simplify_expressions},
     Pass{"ranges", settle_ranges},
     Pass{"lengths", know_lengths},
+    Pass{"hoist", hoist_invariant},
+    Pass{"common", share_stages},
     Pass{"vertical", everywhere<fuse_vertically>},
 };
 

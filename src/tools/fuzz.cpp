@@ -21,7 +21,7 @@ constexpr const char* examples =
     "  twill fuzz                            200 programs\n"
     "  twill fuzz --seed 4711 --count 1      one of them again\n"
     "  twill fuzz --count 20000 --stats      many, with a table of what they covered\n"
-    "  twill fuzz --count 20000 --no-kernels the checker, the printer and the parser alone\n"
+    "  twill fuzz --count 20000 --no-kernels many, but nothing is compiled\n"
     "  twill fuzz --text examples/*.twill    the parser on changed texts";
 
 struct FuzzCommand {
@@ -56,10 +56,7 @@ int run_programs(FuzzCommand command) {
   FuzzOptions& options = command.options;
   options.shrink = !command.no_shrink;
   options.judge.round_trip = !command.no_round_trip;
-  if (command.no_kernels) {
-    options.plans = -1;
-    options.inputs = 0;
-  }
+  if (command.no_kernels) options.plans = -1;
   options.judge.machine = detect_machine();
   // Thousands of kernels that nobody runs again have no place in the cache of the user.
   options.judge.cache = cache_directory() / "fuzz";
@@ -91,7 +88,7 @@ Action add_fuzz(CLI::App& app) {
   app.add_flag("--no-shrink", command->no_shrink, "Print failures as they were found");
   app.add_flag("--no-round-trip", command->no_round_trip, "Do not print and parse the programs");
   app.add_flag("--no-kernels", command->no_kernels,
-               "Check, print and parse the programs, but do not run them");
+               "Check, print, parse, interpret and simplify the programs, but compile nothing");
   app.add_flag("--optimise", command->optimise, "Compile kernels with the usual flags instead of -O1");
   app.add_flag("--text", command->text, "Try the parser on random texts instead");
   app.add_option("FILES", command->texts, "With --text: texts to start from")->check(CLI::ExistingFile);
