@@ -37,16 +37,23 @@ class Vertical {
 
   void absorb_all(int consumer) {
     // What a producer reads is read by the consumer then: nearer producers first.
-    std::set<int> tried;
-    while (true) {
-      int next = -1;
-      for (const ArrayId array : uses_.reads(consumer)) {
+    std::set<int> waiting, tried;
+    const auto wait_for = [&](const std::set<ArrayId>& arrays) {
+      for (const ArrayId array : arrays) {
         const int producer = uses_.definer(array);
-        if (producer < consumer && !tried.contains(producer)) next = std::max(next, producer);
+        if (producer >= 0 && producer < consumer && tried.insert(producer).second) waiting.insert(producer);
       }
-      if (next < 0) return;
-      tried.insert(next);
-      if (auto reason = absorb(next, consumer)) notes_.not_done.push_back(std::move(*reason));
+    };
+    wait_for(uses_.reads(consumer));
+    while (!waiting.empty()) {
+      const int next = *waiting.rbegin();
+      waiting.erase(next);
+      // A single value has tried its own producers, and for them this stage is no other consumer than that.
+      const std::set<ArrayId> more = stage(next).dims.empty() ? std::set<ArrayId>{} : uses_.reads(next);
+      if (auto reason = absorb(next, consumer))
+        notes_.not_done.push_back(std::move(*reason));
+      else
+        wait_for(more);
     }
   }
 
