@@ -23,13 +23,13 @@ std::shared_ptr<const Program> program_of(const std::string& text) {
 }
 
 /// "core i / seq step 1024 j / seq k / simd j"
-std::string loops_of(const Program& program, const Cluster& cluster) {
+std::string loops_text(const Program& program, const Cluster& cluster) {
   const Stage* stage = nullptr;
   for_each_stage(program.stages, [&](const Stage& s) {
-    if (s.name == cluster.instances.front().stage) stage = &s;
+    if (s.name == cluster.instances.front().name()) stage = &s;
   });
   std::string text;
-  const std::vector<ChainLevel> levels = chain_of(cluster).value();
+  const std::vector<ChainLevel> levels = loops_of(cluster)->chains.front();
   for (const ChainLevel& level : levels) {
     if (!text.empty()) text += " / ";
     text += name_of(level.by);
@@ -48,7 +48,7 @@ std::string default_loops(const std::string& text) {
   std::string all;
   for (const BlockPlan& block : planned.plan.blocks) {
     for (const Cluster& cluster : block.clusters)
-      all += (all.empty() ? "" : "; ") + loops_of(*program, cluster);
+      all += (all.empty() ? "" : "; ") + loops_text(*program, cluster);
   }
   return all;
 }
@@ -188,7 +188,7 @@ TEST(Legality, RefusesWithAReason) {
                       c.merges = {{0, 0, How::TwoPass}};
                     }),
             "illegal-order: the points of the stage are visited in order: 'y' is appended to");
-  EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.instances.front().stage = "d"; }),
+  EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.instances.front().stages = {"d"}; }),
             "unknown-stage: the program has no stage 'd' here, or the plan runs it twice");
   EXPECT_EQ(refusal(matmul,
                     [](Cluster& c) {

@@ -279,7 +279,7 @@ std::string default_loops(const std::string& text) {
   std::string all;
   for (const BlockPlan& block : default_plan(*program, two_cores()).plan.blocks)
     for (const Cluster& cluster : block.clusters) {
-      const std::string& name = cluster.instances.front().stage;
+      const std::string& name = cluster.instances.front().name();
       all += (all.empty() ? "" : "; ") + name + ":";
       for_each_stage(program->stages, [&](const Stage& stage) {
         if (stage.name != name) return;

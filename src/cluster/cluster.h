@@ -9,7 +9,7 @@
 namespace twill {
 
 struct Clustering {
-  std::vector<StageSets> lists;  // one for every list of stages in the program
+  std::vector<ClusterSets> lists;  // one for every list of stages in the program
   std::vector<Reason> done, not_done;
 };
 

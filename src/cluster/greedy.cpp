@@ -3,6 +3,7 @@
 #include "cluster/cluster.h"
 
 #include "fuse/profit.h"
+#include "fuse/share.h"
 
 #include <algorithm>
 #include <numeric>
@@ -41,6 +42,8 @@ class Greedy {
       join_sibling(s, same_range);
       if (!sets_[index(s)].members.empty()) same_range.push_back(s);
     }
+    find_order();
+    for (const int set : order_) share_with_producers(set);
     write_down();
   }
 
@@ -191,24 +194,125 @@ class Greedy {
     }
   }
 
-  /// The sets, each after those that it needs, otherwise in the order of the program.
-  void write_down() {
-    StageSets list{region_.owner, region_.branch, {}};
-    std::set<int> open, done;
+  /// The sets, each after those that it needs, otherwise in the order of the program. From here on every set
+  /// is in a group: sets that share their outer loops.
+  void find_order() {
+    std::vector<int> sets;
     for (int s = 0; s < static_cast<int>(sets_.size()); ++s)
-      if (!sets_[index(s)].members.empty()) open.insert(s);
-    std::vector<int> order(open.begin(), open.end());
-    std::sort(order.begin(), order.end(), [&](int a, int b) {
+      if (!sets_[index(s)].members.empty()) sets.push_back(s);
+    std::sort(sets.begin(), sets.end(), [&](int a, int b) {
       return sets_[index(a)].members.front() < sets_[index(b)].members.front();
     });
+    std::set<int> done;
     const std::function<void(int)> place = [&](int set) {
       if (!done.insert(set).second) return;
       for (const int other : sets_before(set)) place(other);
-      std::vector<std::string> names;
-      for (const int member : sets_[index(set)].members) names.push_back(names_[index(member)]);
-      list.sets.push_back(std::move(names));
+      order_.push_back(set);
     };
-    for (const int set : order) place(set);
+    for (const int set : sets) place(set);
+    rank_.resize(sets_.size());
+    group_of_.resize(sets_.size());
+    groups_.resize(sets_.size());
+    for (std::size_t k = 0; k < order_.size(); ++k) rank_[index(order_[k])] = static_cast<int>(k);
+    for (const int set : order_) {
+      group_of_[index(set)] = set;
+      groups_[index(set)] = {set};
+    }
+  }
+
+  std::set<int> groups_before(int group) const {
+    std::set<int> found;
+    for (const int set : groups_[index(group)])
+      for (const int other : sets_before(set)) found.insert(group_of_[index(other)]);
+    found.erase(group);
+    return found;
+  }
+
+  /// Does a group have to run after `first` and before `second`?
+  bool is_group_between(int first, int second) const {
+    std::vector<int> open;
+    std::set<int> seen = {second, first};
+    for (const int group : groups_before(second))
+      if (seen.insert(group).second) open.push_back(group);
+    const int earliest = rank_[index(groups_[index(first)].front())];
+    while (!open.empty()) {
+      const int group = open.back();
+      open.pop_back();
+      if (rank_[index(groups_[index(group)].back())] < earliest) continue;
+      for (const int other : groups_before(group)) {
+        if (other == first) return true;
+        if (seen.insert(other).second) open.push_back(other);
+      }
+    }
+    return false;
+  }
+
+  void share_with_producers(int set) {
+    std::set<int> tried;
+    while (true) {
+      const int own = group_of_[index(set)];
+      int next = -1;
+      for (const ArrayId array : joiner_.uses().reads(sets_[index(set)].holder)) {
+        const int definer = joiner_.uses().definer(array);
+        if (definer < 0) continue;
+        const int producer = set_of_[index(definer)], group = group_of_[index(producer)];
+        if (group == own || tried.contains(group)) continue;
+        if (next < 0 || rank_[index(producer)] > rank_[index(next)]) next = producer;
+      }
+      if (next < 0) return;
+      tried.insert(group_of_[index(next)]);
+      if (auto apart = share(group_of_[index(next)], own)) result_.not_done.push_back(std::move(*apart));
+    }
+  }
+
+  /// Nothing if the two groups have become one.
+  std::optional<Reason> share(int a, int b) {
+    std::vector<int> sets = groups_[index(a)];
+    sets.insert(sets.end(), groups_[index(b)].begin(), groups_[index(b)].end());
+    std::sort(sets.begin(), sets.end(), [&](int x, int y) { return rank_[index(x)] < rank_[index(y)]; });
+    const int first = groups_[index(a)].back(), second = groups_[index(b)].back();
+    if (is_group_between(a, b) || is_group_between(b, a) || groups_before(a).contains(b))
+      return reason("cycle", first, second,
+                    "what is computed between them needs the one and is needed by the other");
+    for (const int x : sets) {
+      for (const int y : sets) {
+        if (rank_[index(x)] >= rank_[index(y)] || group_of_[index(x)] == group_of_[index(y)]) continue;
+        const Stage &before = joiner_[sets_[index(x)].holder], &after = joiner_[sets_[index(y)].holder];
+        if (auto apart = why_not_share(region_.program, before, after, 1)) return apart;
+        if (auto worse = why_worse_to_share(before, after)) return worse;
+        if (in_order_[index(sets_[index(x)].holder)] != in_order_[index(sets_[index(y)].holder)])
+          return reason("parallelism", x, y, "only one of them runs in order");
+        if (streams(sets_[index(x)].holder, sets_[index(y)].holder) > most_streams)
+          return reason("streams", x, y, "one loop would walk too many arrays");
+      }
+    }
+    const std::string &before = joiner_[sets_[index(first)].holder].name,
+                      &after = joiner_[sets_[index(second)].holder].name;
+    result_.done.push_back({"shared",
+                            {before, after},
+                            "'" + before + "' and '" + after + "' share their outer loops",
+                            joiner_[sets_[index(second)].holder].place});
+    for (const int set : sets) group_of_[index(set)] = b;
+    groups_[index(a)].clear();
+    groups_[index(b)] = std::move(sets);
+    return std::nullopt;
+  }
+
+  /// The groups, each after those that it needs.
+  void write_down() {
+    ClusterSets list{region_.owner, region_.branch, {}};
+    std::set<int> done;
+    const std::function<void(int)> place = [&](int group) {
+      if (!done.insert(group).second) return;
+      for (const int other : groups_before(group)) place(other);
+      std::vector<StageSet> cluster;
+      for (const int set : groups_[index(group)]) {
+        cluster.emplace_back();
+        for (const int member : sets_[index(set)].members) cluster.back().push_back(names_[index(member)]);
+      }
+      list.clusters.push_back(std::move(cluster));
+    };
+    for (const int set : order_) place(group_of_[index(set)]);
     result_.lists.push_back(std::move(list));
   }
 
@@ -217,7 +321,10 @@ class Greedy {
   Joiner joiner_;
   std::vector<std::string> names_;
   std::vector<Set> sets_;
-  std::vector<int> set_of_;            // by stage
+  std::vector<int> set_of_;           // by stage
+  std::vector<int> order_;            // sets that have members
+  std::vector<int> rank_, group_of_;  // by set: its place in that order, and its group
+  std::vector<std::vector<int>> groups_;
   std::vector<int> operations_;        // by holder
   std::vector<bool> in_order_;         // by holder
   std::vector<std::set<int>> before_;  // by stage: stages that have to run before
@@ -240,8 +347,8 @@ Clustering cluster_none(const Program& program) {
   Clustering result;
   Program scratch = program;
   in_all_regions(scratch, [&](Region& region) {
-    StageSets list{region.owner, region.branch, {}};
-    for (const Stage& stage : region.stages) list.sets.push_back({stage.name});
+    ClusterSets list{region.owner, region.branch, {}};
+    for (const Stage& stage : region.stages) list.clusters.push_back({{stage.name}});
     result.lists.push_back(std::move(list));
     return false;
   });

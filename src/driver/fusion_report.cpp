@@ -56,20 +56,33 @@ std::string fusion_report(const Compilation& c) {
       fmt::format("{}: {} in {} over memory, with {}\n", c.program->name, count(stages, "stage"),
                   count(schedule.passes, "pass"), count(schedule.buffers, "buffer"));
 
-  Together together;
-  for (const Reason& reason : c.fused)
-    if (reason.stages.size() == 2) together.join(reason.stages[0], reason.stages[1]);
+  Together one_loop, together;
+  for (const Reason& reason : c.fused) {
+    if (reason.stages.size() != 2) continue;
+    together.join(reason.stages[0], reason.stages[1]);
+    if (reason.code != "shared") one_loop.join(reason.stages[0], reason.stages[1]);
+  }
   std::map<std::string, std::vector<std::string>>
       written;  // stages as they were written, by what they are now
   for_each_stage(c.source_program->stages,
-                 [&](const Stage& stage) { written[together.of(stage.name)].push_back(stage.name); });
-  std::vector<std::pair<std::string, std::string>> passes, fused, apart;
-  for_each_stage(schedule.program->stages, [&](const Stage& stage) {
-    std::vector<std::string> members = written[together.of(stage.name)];
+                 [&](const Stage& stage) { written[one_loop.of(stage.name)].push_back(stage.name); });
+  const auto members_of = [&](const Stage& stage) {
+    std::vector<std::string> members = written[one_loop.of(stage.name)];
     std::erase(members, stage.name);
     members.push_back(stage.name);
-    passes.emplace_back(std::to_string(passes.size() + 1), fmt::format("{}", fmt::join(members, ", ")));
-  });
+    return fmt::format("{}", fmt::join(members, ", "));
+  };
+  std::vector<std::pair<std::string, std::string>> passes, fused, apart;
+  const std::function<void(const BlockSchedule&)> list_passes = [&](const BlockSchedule& block) {
+    for (const Pass& pass : block.passes) {
+      std::vector<std::string> parts;
+      for (const StageSchedule& stage : pass.stages) parts.push_back(members_of(*stage.stage));
+      passes.emplace_back(std::to_string(passes.size() + 1), fmt::format("{}", fmt::join(parts, "; ")));
+      for (const StageSchedule& stage : pass.stages)
+        for (const BlockSchedule& inner : stage.blocks) list_passes(inner);
+    }
+  };
+  list_passes(schedule.body);
   for (const Reason& reason : c.fused)
     fused.emplace_back(fmt::format("{}", fmt::join(reason.stages, ", ")), reason.text);
   std::set<std::pair<std::string, std::string>> said;

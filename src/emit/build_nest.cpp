@@ -1,6 +1,6 @@
 // build_nest: from a schedule to loops, buffers and statements. This file handles lists of passes, memory and
 // carried state; stage_nest.* handles one stage.
-#include "emit/stage_nest.h"
+#include "emit/shared_nest.h"
 #include "plan/lifetimes.h"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ class Builder {
   Code block(const BlockSchedule& schedule) {
     Code code;
     for (const Pass& pass : schedule.passes) {
-      for (const StageSchedule& stage : pass.stages) append(code, one_stage(pass, stage));
+      append(code, pass.stages.size() == 1 ? one_stage(pass, pass.stages.front()) : shared(pass));
       for (ArrayId array : pass.dies) {
         const ArrayId memory = root(array);
         const bool own = needs_memory(memory) && !carried_.contains(memory);
@@ -121,12 +121,26 @@ class Builder {
       append(code, carried(schedule, *nested->block));
       return code;
     }
-    Surroundings around;
+    Surroundings around = surroundings();
     around.block = [this, &schedule](int branch) { return block(schedule.blocks[branch]); };
     around.release = [this, &stage](int branch) { return release(stage, branch); };
+    append(code, StageNest(t_, schedule, pass.loops.chains.front(), pass.grain, std::move(around)).lower());
+    return code;
+  }
+
+  Surroundings surroundings() const {
+    Surroundings around;
     around.needs_memory = [this](ArrayId array) { return needs_memory(array); };
     around.outlives = [this](ArrayId array) { return is_result(root(array)); };
-    append(code, StageNest(t_, schedule, pass.loops, pass.grain, std::move(around)).lower());
+    return around;
+  }
+
+  /// Stages, without blocks, that share their outer loops.
+  Code shared(const Pass& pass) {
+    Code code;
+    for (const StageSchedule& schedule : pass.stages)
+      code.push_back({Remark{schedule.stage->name, to_string(schedule.stage->place)}});
+    append(code, SharedNest(t_, pass, surroundings()).lower());
     return code;
   }
 

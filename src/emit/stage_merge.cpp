@@ -27,7 +27,6 @@ const Scatter* scatter_of(const Output& output) {
 
 }  // namespace
 
-/// The points of the dimensions whose extents are known before the stage runs.
 Expr StageNest::total_points() {
   Expr total = t_.number(1);
   for (const Dim& dim : stage_.dims) {
@@ -48,8 +47,8 @@ Code StageNest::allocate(ArrayId array) {
 
 Code StageNest::prologue() {
   Code code;
-  for (const Level& level : levels_) {
-    if (level.cut.kind != Cut::Kind::Parts) continue;
+  for (const ChainLevel& level : levels_) {
+    if (level.cut.kind != Cut::Kind::Parts || part_) continue;
     part_ = t_.new_index("part");
     const DimId parts = t_.new_index("parts");
     const Expr many = level.cut.count > 0 ? t_.number(level.cut.count) : t_.workers();
@@ -162,12 +161,12 @@ std::vector<StageNest::Range> StageNest::box_of(const Role& role) {
 
 /// Can the loops run over the whole array, with the box as the part that is computed?
 bool StageNest::can_loop_over_whole() const {
-  if (roles_.size() != 1 || point_level_ < 0) return false;
+  if (roles_.size() != 1 || point_level_ < 0 || shared_levels_ > 0) return false;
   const Role& role = roles_.front();
   if (!role.output->into || role.schedule.keep == Keep::Alias || role.tile_loop >= 0 || !writes_box(role))
     return false;
   if (as<IndexRef>(role.output->at.back())->dim != stage_.dims[levels_[point_level_].dim].id) return false;
-  return std::all_of(levels_.begin(), levels_.end(), [&](const Level& level) {
+  return std::all_of(levels_.begin(), levels_.end(), [&](const ChainLevel& level) {
     return (level.by == By::Unroll) != is<Cat>(role.output->combine[level.dim]);
   });
 }

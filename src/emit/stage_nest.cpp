@@ -20,19 +20,14 @@ void append(Code& code, Code more) {
 
 }  // namespace
 
-StageNest::StageNest(Tables& tables, const StageSchedule& schedule, const LoopTree& loops, std::int64_t grain,
-                     Surroundings surroundings)
+StageNest::StageNest(Tables& tables, const StageSchedule& schedule, std::vector<ChainLevel> levels,
+                     std::int64_t grain, Surroundings surroundings)
     : t_(tables),
       schedule_(schedule),
       stage_(*schedule.stage),
       grain_(grain),
-      around_(std::move(surroundings)) {
-  const LoopTree* tree = &loops;
-  while (!tree->empty() && std::holds_alternative<Loop>(tree->front())) {
-    const Loop& loop = std::get<Loop>(tree->front());
-    levels_.push_back({loop.axes.front().dim, loop.cut, loop.by});
-    tree = &loop.body;
-  }
+      around_(std::move(surroundings)),
+      levels_(std::move(levels)) {
   for (int l = 0; l < static_cast<int>(levels_.size()); ++l) {
     if (levels_[l].by != By::Unroll) point_level_ = l;
   }
@@ -114,64 +109,115 @@ void StageNest::find_folds(Role& role) {
 }
 
 bool StageNest::active(const Role& role) const {
+  if (first_pass_ && early_.contains(role.output->array)) return true;
   if (first_pass_ && role.counts_for >= 0) return role.read_back;
   if (!first_pass_ || role.read_back) return true;
   return role.shape == Shape::Append || role.schedule.merge == How::TwoPass;
 }
 
-Code StageNest::lower() {
-  Code code = prologue();
-  const bool two_passes = std::any_of(roles_.begin(), roles_.end(), [](const Role& role) {
+bool StageNest::needs_two_passes() const {
+  return std::any_of(roles_.begin(), roles_.end(), [](const Role& role) {
     return role.shape == Shape::Append || role.schedule.merge == How::TwoPass;
   });
-  if (two_passes) {
-    append(code, loops_of(true));
-    for (Role& role : roles_) {
-      if (role.shape == Shape::Append)
-        append(code, join_counts(role));
-      else if (role.schedule.merge == How::TwoPass)
-        append(code, join_totals(role));
-    }
+}
+
+Code StageNest::lower() {
+  Code code = before();
+  if (needs_two_passes()) {
+    append(code, loops(true));
+    append(code, between());
   }
-  append(code, loops_of(false));
-  append(code, epilogue());
+  append(code, loops(false));
+  append(code, after());
   return code;
 }
 
-Code StageNest::loops_of(bool first_pass) {
-  first_pass_ = first_pass;
+/// What the first pass has learnt.
+Code StageNest::between() {
+  Code code;
+  for (Role& role : roles_) {
+    if (role.shape == Shape::Append)
+      append(code, join_counts(role));
+    else if (role.schedule.merge == How::TwoPass)
+      append(code, join_totals(role));
+  }
+  return code;
+}
+
+Code StageNest::loops(bool first_pass) {
+  begin(first_pass);
+  Code code = within(0, 0);
+  begin(false);
+  return code;
+}
+
+/// The loops from a level on, which run over the dimensions from `first_dim` on.
+Code StageNest::within(int first_dim, int level) {
   Within within;
-  for (const Dim& dim : stage_.dims) {
+  for (std::size_t d = static_cast<std::size_t>(first_dim); d < stage_.dims.size(); ++d) {
+    const Dim& dim = stage_.dims[d];
     const Literal* lo = as<Literal>(dim.lo);
     if (lo && lo->value.i >= 0 && dim.hi) within.positive.push_back(dim.hi);
   }
-  within.body = from(0);
-  first_pass_ = false;
+  within.body = from(level);
   Code code;
   code.push_back({std::move(within)});
   return code;
+}
+
+void StageNest::share(std::size_t levels, std::optional<DimId> part, Expr parts) {
+  shared_levels_ = levels;
+  part_ = part;
+  parts_ = parts;
+}
+
+Code StageNest::open_all(int level) {
+  Code code;
+  for (Role& role : roles_) append(code, open(role, level));
+  return code;
+}
+
+Code StageNest::close_all(int level) {
+  Code code;
+  for (Role& role : roles_) append(code, close(role, level));
+  return code;
+}
+
+Code StageNest::enter_part(int dim, Range range) {
+  Code code;
+  set_range(dim, range);
+  for (Role& role : roles_) {
+    // A private copy of a target of which not every element is written starts empty.
+    if (!first_pass_ && role.partial && (role.folds.empty() || role.output->into))
+      append(code, init_target(role));
+  }
+  return code;
+}
+
+Code StageNest::inside() {
+  const bool any = std::any_of(roles_.begin(), roles_.end(), [&](const Role& role) { return active(role); });
+  if (!any && (first_pass_ || stage_.effects.empty())) return {};
+  int dims = 0;
+  for (std::size_t l = 0; l < shared_levels_; ++l) dims = std::max(dims, levels_[l].dim + 1);
+  return within(dims, static_cast<int>(shared_levels_));
 }
 
 Code StageNest::from(int level) {
   if (splits_before(level)) return split(level);
   Code code;
   const bool parts = level < static_cast<int>(levels_.size()) && levels_[level].cut.kind == Cut::Kind::Parts;
-  if (!parts) {
-    for (Role& role : roles_) append(code, open(role, level));
-  }
+  if (!parts) append(code, open_all(level));
   if (level == static_cast<int>(levels_.size())) {
     append(code, leaf());
   } else {
     append(code, loop(level));
   }
-  if (!parts) {
-    for (Role& role : roles_) append(code, close(role, level));
-  }
+  if (!parts) append(code, close_all(level));
   return code;
 }
 
 Code StageNest::loop(int level) {
-  const Level& here = levels_[level];
+  const ChainLevel& here = levels_[level];
   if (here.cut.kind == Cut::Kind::Parts) return parts_loop(level);
   if (here.by == By::Unroll) return unrolled(level);
   if (in_lanes(level)) return lanes(level);
@@ -206,25 +252,16 @@ Code StageNest::loop(int level) {
 }
 
 Code StageNest::parts_loop(int level) {
-  const Level& here = levels_[level];
+  const ChainLevel& here = levels_[level];
   const Dim& dim = stage_.dims[here.dim];
   const Range range = ranges_[here.dim];
   For loop{.index = *part_, .lo = t_.number(0), .hi = parts_, .by = here.by};
   if (here.by == By::Core) loop.enough = t_.compare(Prim::Gt, parts_, t_.number(1));
-  const Expr extent = t_.sub(range.hi, range.lo);
   const Expr part = t_.index(*part_);
-  const auto bound = [&](Expr p) {
-    return t_.add(range.lo, t_.div(t_.mul(t_.max(extent, t_.number(0)), p), parts_));
-  };
   const DimId begin = t_.new_index(dim.name + "_begin"), end = t_.new_index(dim.name + "_end");
-  loop.body.push_back({Let{begin, bound(part)}});
-  loop.body.push_back({Let{end, bound(t_.add(part, t_.number(1)))}});
-  ranges_[here.dim] = {t_.index(begin), t_.index(end)};
-  for (Role& role : roles_) {
-    // A private copy of a target of which not every element is written starts empty.
-    if (!first_pass_ && role.partial && (role.folds.empty() || role.output->into))
-      append(loop.body, init_target(role));
-  }
+  loop.body.push_back({Let{begin, t_.start_of_part(range.lo, range.hi, part, parts_)}});
+  loop.body.push_back({Let{end, t_.start_of_part(range.lo, range.hi, t_.add(part, t_.number(1)), parts_)}});
+  append(loop.body, enter_part(here.dim, {t_.index(begin), t_.index(end)}));
   append(loop.body, from(level + 1));
   ranges_[here.dim] = range;
   Code code;
@@ -251,7 +288,7 @@ Code StageNest::point_loop(int level, Expr lo, Expr hi) {
 }
 
 Code StageNest::point_loop(int level, DimId index, Expr lo, Expr hi) {
-  const Level& here = levels_[level];
+  const ChainLevel& here = levels_[level];
   For loop{.index = index, .lo = lo, .hi = hi, .by = here.by};
   if (here.by == By::Core && grain_ > 0)
     loop.enough = t_.compare(Prim::Ge, total_points(), t_.number(grain_));
@@ -319,7 +356,7 @@ Code StageNest::settle_rules(int level, DimId index) {
   const auto is_positive = [&](Expr extent) {
     const Literal* literal = as<Literal>(extent);
     return (literal && literal->value.i > 0) ||
-           std::any_of(levels_.begin(), levels_.begin() + level, [&](const Level& around) {
+           std::any_of(levels_.begin(), levels_.begin() + level, [&](const ChainLevel& around) {
              const Dim& dim = stage_.dims[around.dim];
              const Literal* lo = as<Literal>(dim.lo);
              return dim.id != own && dim.hi == extent && lo && lo->value.i >= 0;
@@ -364,7 +401,7 @@ Code StageNest::settle_rules(int level, DimId index) {
 /// its own: the code is tripled, so the loop must be the innermost one, not short, and in order from the
 /// left.
 Interior StageNest::interior_of(int level, Expr lo, Expr hi) {
-  const Level& here = levels_[level];
+  const ChainLevel& here = levels_[level];
   const DimId index = stage_.dims[here.dim].id;
   const Literal *low = as<Literal>(lo), *high = as<Literal>(hi);
   const bool is_short = low && high && high->value.i - low->value.i <= 8;
@@ -383,7 +420,7 @@ Interior StageNest::interior_of(int level, Expr lo, Expr hi) {
 }
 
 Code StageNest::segmented(int level, Expr lo, Expr hi) {
-  const Level& here = levels_[level];
+  const ChainLevel& here = levels_[level];
   if (over_whole_) {
     const Dim& dim = stage_.dims[here.dim];
     const DimId first = t_.new_index(dim.name + "_first"), last = t_.new_index(dim.name + "_last");
@@ -486,7 +523,7 @@ Code StageNest::whole_strip(int level, Expr strip, Expr end, std::int64_t capaci
 }
 
 Code StageNest::streamed(int level, Expr lo, Expr hi) {
-  const Level& here = levels_[level];
+  const ChainLevel& here = levels_[level];
   const Dim& dim = stage_.dims[here.dim];
   std::int64_t capacity = strip_bytes;
   for (const Role& role : roles_) {

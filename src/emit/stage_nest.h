@@ -20,23 +20,38 @@ struct Surroundings {
 
 class StageNest {
  public:
-  StageNest(Tables& tables, const StageSchedule& schedule, const LoopTree& loops, std::int64_t grain,
+  StageNest(Tables& tables, const StageSchedule& schedule, std::vector<ChainLevel> levels, std::int64_t grain,
             Surroundings surroundings);
 
   /// The whole stage, from allocating its outputs to the check for run-time errors.
   Code lower();
 
- private:
-  struct Level {
-    int dim;
-    Cut cut;
-    By by;
-  };
-
   struct Range {
     Expr lo, hi;
   };
 
+  // The parts of it, for a stage that shares its outermost loops with others (shared_nest.h).
+
+  /// So many loops are shared; `part` and `parts`, if one of them runs over parts.
+  void share(std::size_t levels, std::optional<DimId> part, Expr parts);
+  /// The first pass computes this output as well, because others read it there.
+  void need_early(ArrayId array) { early_.insert(array); }
+  bool needs_two_passes() const;
+  void begin(bool first_pass) { first_pass_ = first_pass; }
+  Code before() { return prologue(); }
+  Code between();
+  Code after() { return epilogue(); }
+  Code open_all(int level);
+  Code close_all(int level);
+  Code enter_part(int dim, Range range);
+  const Range& range(int dim) const { return ranges_[static_cast<std::size_t>(dim)]; }
+  void set_range(int dim, Range range) { ranges_[static_cast<std::size_t>(dim)] = range; }
+  /// What happens in an iteration of the shared loops.
+  Code inside();
+  /// The points of the dimensions whose extents are known before the stage runs.
+  Expr total_points();
+
+ private:
   /// Fold dimensions with one operator that follow each other; the groups of an output nest.
   struct FoldGroup {
     Operator op;
@@ -104,7 +119,8 @@ class StageNest {
   // stage_nest.cpp: the skeleton
   void find_roles();
   void find_folds(Role& role);
-  Code loops_of(bool first_pass);
+  Code loops(bool first_pass);
+  Code within(int first_dim, int level);
   Code from(int level);
   Code loop(int level);
   Code parts_loop(int level);
@@ -176,7 +192,6 @@ class StageNest {
   Code join_partials(Role& role);
   Code allocate(ArrayId array);
   Expr zero_of(const Type& type);
-  Expr total_points();
 
   // stage_group.cpp: tables of keys, one for each part, and what becomes of them
   bool begins_part_of_group(const Role& role, int level) const;
@@ -195,7 +210,9 @@ class StageNest {
   const Stage& stage_;
   std::int64_t grain_;
   Surroundings around_;
-  std::vector<Level> levels_;
+  std::vector<ChainLevel> levels_;
+  std::size_t shared_levels_ = 0;
+  std::set<ArrayId> early_;
   int point_level_ = -1;  // the innermost loop that is not unrolled
   std::vector<Role> roles_;
   std::vector<Range> ranges_;  // by dimension, as cut so far

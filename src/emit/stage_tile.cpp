@@ -34,7 +34,7 @@ int StageNest::piece_level(int dim) const {
 
 /// Is this the innermost loop in steps over a dimension whose points are unrolled, or held in a tile?
 bool StageNest::cuts_pieces(int level) const {
-  const Level& here = levels_[level];
+  const ChainLevel& here = levels_[level];
   if (here.cut.kind != Cut::Kind::Step || here.cut.count == 1) return false;
   if (piece_level(here.dim) != level) return false;
   const int points = last_level(here.dim);

@@ -36,9 +36,7 @@ class Tables {
   }
 
   /// op(a, b).
-  Expr combine(const Operator& op, Expr a, Expr b) {
-    return combined(pool_, op, a, b);
-  }
+  Expr combine(const Operator& op, Expr a, Expr b) { return combined(pool_, op, a, b); }
 
   /// Stores into an array of any type: converts the value to it.
   Statement put(ArrayId array, std::vector<Expr> at, Expr value) {
@@ -48,6 +46,11 @@ class Tables {
   }
   Statement accumulate(ArrayId array, std::vector<Expr> at, Expr value, const Operator& op) {
     return {Put{array, std::move(at), value, op, false}};
+  }
+
+  /// Where a part of the range from lo to hi begins, if it is cut into so many.
+  Expr start_of_part(Expr lo, Expr hi, Expr part, Expr parts) {
+    return add(lo, div(mul(max(sub(hi, lo), number(0)), part), parts));
   }
 
   /// The expression with the index replaced.

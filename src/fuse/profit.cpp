@@ -1,5 +1,6 @@
 #include "fuse/profit.h"
 
+#include "program/index_use.h"
 #include "program/regroup.h"
 
 #include <algorithm>
@@ -65,6 +66,55 @@ std::optional<Reason> why_worse(const Program& program, const Stage& producer, i
     });
     if (asks) return no("twice", "'" + consumer.name + "' would compute its condition in both of its passes");
   }
+  return std::nullopt;
+}
+
+namespace {
+
+/// Does the stage fold with something that is the same for all iterations of its outermost loop? It is loaded
+/// once for several of them, if the stage has that loop for itself.
+bool reuses_across(const Stage& stage) {
+  const bool folds = std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
+    return is<Cat>(output.combine.front()) &&
+           std::any_of(output.combine.begin(), output.combine.end(), is<Fold>);
+  });
+  if (!folds) return false;
+  bool found = false;
+  for_each_expr(stage, [&](Expr root) {
+    visit(root, [&](Expr node) {
+      const auto* read = as<Read>(node);
+      if (!read || read->rules.empty() || mentions(node, stage.dims.front().id)) return;
+      found = found || std::any_of(stage.dims.begin() + 1, stage.dims.end(),
+                                   [&](const Dim& dim) { return mentions(node, dim.id); });
+    });
+  });
+  return found;
+}
+
+}  // namespace
+
+std::optional<Reason> why_worse_to_share(const Stage& first, const Stage& second) {
+  const auto no = [&](std::string code, const std::string& why) {
+    return Reason{std::move(code),
+                  {first.name, second.name},
+                  "'" + first.name + "' and '" + second.name + "' share no loop: " + why,
+                  second.place};
+  };
+  if (has_hint(first, Hint::Always) || has_hint(second, Hint::Always)) return std::nullopt;
+  for (const Stage* stage : {&first, &second}) {
+    if (reuses_across(*stage))
+      return no("reuse", "'" + stage->name + "' uses what it reads for several '" + stage->dims.front().name +
+                             "' at once");
+  }
+  if (first.dims.size() == second.dims.size() && first.dims.size() == 1)
+    return no("scalar", "nothing but single values would be computed in an iteration");
+  const bool twice = std::any_of(second.outputs.begin(), second.outputs.end(), [](const Output& output) {
+    return is<Scan>(output.combine.front()) || is<Append>(output.combine.back());
+  });
+  const bool reads_first = std::any_of(first.outputs.begin(), first.outputs.end(),
+                                       [&](const Output& output) { return reads(second, output.array); });
+  if (twice && reads_first && (first.dims.size() > 1 || operations_of(first) > cheap_operations))
+    return no("twice", "'" + second.name + "' would compute '" + first.name + "' in both of its passes");
   return std::nullopt;
 }
 

@@ -20,6 +20,9 @@ int operations_of(const Stage& stage);
 std::optional<Reason> why_worse(const Program& program, const Stage& producer, int operations,
                                 const Stage& consumer);
 
+/// Why it is worse to run the two in the same outer loop than one after the other; nothing if it is not.
+std::optional<Reason> why_worse_to_share(const Stage& first, const Stage& second);
+
 /// Does some output of the stage combine some dimension so?
 template <class C>
 bool any_is(const Stage& stage) {

@@ -96,6 +96,16 @@ void fuse_list(Region& region, const StageSets& list) {
 
 }  // namespace
 
+std::vector<StageSets> sets_of(std::span<const ClusterSets> lists) {
+  std::vector<StageSets> result;
+  for (const ClusterSets& list : lists) {
+    result.push_back({list.owner, list.branch, {}});
+    for (const std::vector<StageSet>& cluster : list.clusters)
+      for (const StageSet& set : cluster) result.back().sets.push_back(set);
+  }
+  return result;
+}
+
 Result<std::shared_ptr<const Program>, Reason> fuse_sets(const std::shared_ptr<const Program>& program,
                                                          std::span<const StageSets> lists) {
   const bool any = std::any_of(lists.begin(), lists.end(), [](const StageSets& list) {

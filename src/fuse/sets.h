@@ -12,14 +12,26 @@
 
 namespace twill {
 
+/// Stages that become one, under the name of the last of them, in the order of the program.
+using StageSet = std::vector<std::string>;
+
 /// The stages of one list (the program's own if `owner` is empty, or those of a block of that stage;
-/// `branch`: 1 for `otherwise`), in the order in which they run. Those that share a set become one, under the
-/// name of the last of them.
+/// `branch`: 1 for `otherwise`) as sets, in the order in which they run.
 struct StageSets {
   std::string owner;
   int branch = 0;
-  std::vector<std::vector<std::string>> sets;
+  std::vector<StageSet> sets;
 };
+
+/// The same as clusters: sets in one cluster share their outer loops (fuse/share.h).
+struct ClusterSets {
+  std::string owner;
+  int branch = 0;
+  std::vector<std::vector<StageSet>> clusters;
+};
+
+/// The sets of all clusters.
+std::vector<StageSets> sets_of(std::span<const ClusterSets> lists);
 
 /// The program with the sets as its stages, or the reason why that is not possible. Lists that are not
 /// mentioned stay as they are.

@@ -2,6 +2,7 @@
 #include "fuzz/random_plan.h"
 
 #include "cluster/cluster.h"
+#include "fuse/share.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
 #include "plan/legality.h"
@@ -15,11 +16,12 @@ namespace {
 
 class Proposer {
  public:
-  Proposer(const Stage& stage, Rng& rng) : stage_(stage), rng_(rng) {}
+  /// `shared`: so many outermost dimensions are not for this stage alone to decide about.
+  Proposer(const Stage& stage, Rng& rng, int shared = 0) : stage_(stage), rng_(rng), shared_(shared) {}
 
   Cluster propose() {
     Cluster cluster;
-    cluster.instances = {{stage_.name, 0}};
+    cluster.instances = {{{stage_.name}, 0}};
     std::vector<ChainLevel> levels;
     const int folded = pick_folded();
     if (folded >= 0 && rng_.chance(50)) {
@@ -34,21 +36,45 @@ class Proposer {
     for (Tile& t : cluster.tiles) t.loop += static_cast<int>(levels.size() - before);
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) store(static_cast<int>(o), cluster);
     cluster.grain = rng_.pick({0, 0, 0, 5, 1000});
-    cluster.loops = tree(levels);
+    cluster.loops = tree_of({0, {levels}});
     return cluster;
+  }
+
+  /// The loops inside of the shared ones.
+  std::vector<ChainLevel> inside() {
+    std::vector<ChainLevel> levels = points();
+    tile(levels);
+    lanes(levels);
+    return levels;
+  }
+
+  /// What becomes of the outputs inside of shared loops; `cut`: the dimension that is cut into parts, or -1.
+  void outputs(int instance, int cut, Cluster& cluster) {
+    Cluster alone;
+    if (cut >= 0) merges(cut, alone);
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
+      if (rng_.chance(70))
+        alone.stores.push_back({0, static_cast<int>(o), Keep::Local, -1});
+      else
+        store(static_cast<int>(o), alone);
+    }
+    for (Store& store : alone.stores) store.instance = instance;
+    for (Merge& merge : alone.merges) merge.instance = instance;
+    cluster.stores.insert(cluster.stores.end(), alone.stores.begin(), alone.stores.end());
+    cluster.merges.insert(cluster.merges.end(), alone.merges.begin(), alone.merges.end());
   }
 
  private:
   std::vector<ChainLevel> points() {
     std::vector<ChainLevel> levels;
-    for (int d = 0; d < static_cast<int>(stage_.dims.size()); ++d) levels.push_back({d, {}, By::Seq});
+    for (int d = shared_; d < static_cast<int>(stage_.dims.size()); ++d) levels.push_back({d, {}, By::Seq});
     if (rng_.chance(45)) rng_.shuffle(levels);
     return levels;
   }
 
   /// Outer loops in steps, anywhere outside of the loop over the points.
   void tile(std::vector<ChainLevel>& levels) {
-    for (int d = 0; d < static_cast<int>(stage_.dims.size()); ++d) {
+    for (int d = shared_; d < static_cast<int>(stage_.dims.size()); ++d) {
       while (rng_.chance(25)) {
         const auto first =
             std::ranges::find_if(levels, [&](const ChainLevel& level) { return level.dim == d; });
@@ -130,13 +156,7 @@ class Proposer {
       levels.insert(
           levels.begin(),
           {dim, {Cut::Kind::Parts, rng_.pick({0, 1, 2, 3, 7})}, rng_.chance(75) ? By::Core : By::Seq});
-      for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
-        const Combine& combine = stage_.outputs[o].combine[static_cast<std::size_t>(dim)];
-        if (is<Cat>(combine)) continue;
-        const bool two = is<Scan>(combine) || is<Append>(combine);
-        cluster.merges.push_back(
-            {0, static_cast<int>(o), two != rng_.chance(5) ? How::TwoPass : How::Partial});
-      }
+      merges(dim, cluster);
     }
     if (rng_.chance(45)) {
       std::size_t at = static_cast<std::size_t>(rng_.below(static_cast<int>(levels.size())));
@@ -144,6 +164,15 @@ class Proposer {
         levels[at].by = By::Core;
         if (rng_.chance(70)) break;
       }
+    }
+  }
+
+  void merges(int dim, Cluster& cluster) {
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
+      const Combine& combine = stage_.outputs[o].combine[static_cast<std::size_t>(dim)];
+      if (is<Cat>(combine)) continue;
+      const bool two = is<Scan>(combine) || is<Append>(combine);
+      cluster.merges.push_back({0, static_cast<int>(o), two != rng_.chance(5) ? How::TwoPass : How::Partial});
     }
   }
 
@@ -155,50 +184,96 @@ class Proposer {
       cluster.stores.push_back({0, o, alias ? Keep::Alias : Keep::Full, stream ? rng_.pick({0, 0, 64}) : -1});
   }
 
-  static LoopTree tree(const std::vector<ChainLevel>& levels) {
-    LoopTree tree{Leaf{0}};
-    for (std::size_t l = levels.size(); l-- > 0;) {
-      Loop loop{{{0, levels[l].dim}}, levels[l].cut, levels[l].by, std::move(tree)};
-      tree.clear();
-      tree.push_back(std::move(loop));
-    }
-    return tree;
-  }
-
   const Stage& stage_;
   Rng& rng_;
+  int shared_;
 };
 
-/// The greedy sets, some of them cut in two or without some of their stages.
-std::vector<StageSets> random_sets(const std::shared_ptr<const Program>& program, Rng& rng) {
-  std::vector<StageSets> lists = cluster_greedy(*program).lists;
-  if (rng.chance(20)) return cluster_none(*program).lists;
-  for (StageSets& list : lists) {
-    for (std::size_t s = 0; s < list.sets.size(); ++s) {
-      if (list.sets[s].size() < 2 || !rng.chance(40)) continue;
-      const std::vector<StageSets> before = lists;
-      std::vector<std::string> out, in;
-      for (const std::string& stage : list.sets[s]) (rng.chance(50) ? out : in).push_back(stage);
-      if (out.empty() || in.empty()) continue;
-      const bool earlier = rng.chance(50);
-      list.sets[s] = earlier ? out : in;
-      list.sets.insert(list.sets.begin() + static_cast<std::ptrdiff_t>(s) + 1, earlier ? in : out);
-      const auto fused = fuse_sets(program, lists);
-      if (!fused || !diagnose(**fused, {.unused_inputs = false}).empty()) {
-        lists = before;
-        return lists;
+/// Takes some stages out of a set, into a cluster of their own before or after it.
+void split_set(std::vector<std::vector<StageSet>>& clusters, std::size_t c, Rng& rng) {
+  const auto set = static_cast<std::size_t>(rng.below(static_cast<int>(clusters[c].size())));
+  StageSet out, in;
+  for (const std::string& stage : clusters[c][set]) (rng.chance(50) ? out : in).push_back(stage);
+  if (out.empty() || in.empty()) return;
+  clusters[c][set] = in;
+  clusters.insert(clusters.begin() + static_cast<std::ptrdiff_t>(c) + (rng.chance(50) ? 0 : 1), {out});
+}
+
+/// The greedy clusters, changed: sets that are cut in two, clusters that are several or one.
+std::vector<ClusterSets> random_clusters(const std::shared_ptr<const Program>& program, Rng& rng) {
+  if (rng.chance(10)) return cluster_none(*program).lists;
+  std::vector<ClusterSets> lists = cluster_greedy(*program).lists;
+  for (ClusterSets& list : lists) {
+    auto& clusters = list.clusters;
+    for (std::size_t c = 0; c < clusters.size(); ++c) {
+      const std::vector<ClusterSets> before = lists;
+      if (rng.chance(30)) split_set(clusters, c, rng);
+      if (clusters[c].size() > 1 && rng.chance(15)) {
+        std::vector<StageSet> last{clusters[c].back()};
+        clusters[c].pop_back();
+        clusters.insert(clusters.begin() + static_cast<std::ptrdiff_t>(c) + 1, std::move(last));
       }
+      if (!can_cluster(program, lists)) lists = before;
+    }
+    for (std::size_t c = 0; c + 1 < clusters.size(); ++c) {
+      if (!rng.chance(50)) continue;
+      const std::vector<std::vector<StageSet>> before = clusters;
+      clusters[c].insert(clusters[c].end(), clusters[c + 1].begin(), clusters[c + 1].end());
+      clusters.erase(clusters.begin() + static_cast<std::ptrdiff_t>(c) + 1);
+      if (!can_cluster(program, lists)) clusters = before;
     }
   }
   return lists;
 }
 
+/// Random loops for stages that share the outer ones.
+Cluster random_together(const Program& program, const std::vector<const Stage*>& stages, Rng& rng) {
+  const int depth = static_cast<int>(rng.between(1, most_shared(program, stages)));
+  Cluster cluster;
+  cluster.grain = rng.pick({0, 0, 0, 5, 1000});
+  std::vector<ChainLevel> shared;
+  for (int d = 0; d < depth; ++d) shared.push_back({d, {}, By::Seq});
+  if (rng.chance(25)) rng.shuffle(shared);
+  int cut = -1;
+  if (rng.chance(50)) {
+    cut = rng.chance(80) ? shared.front().dim : rng.below(depth);
+    shared.insert(shared.begin(),
+                  {cut, {Cut::Kind::Parts, rng.pick({0, 1, 2, 3, 7})}, rng.chance(75) ? By::Core : By::Seq});
+  } else if (rng.chance(40)) {
+    shared.front().by = By::Core;
+  }
+  ClusterLoops loops{shared.size(), {}};
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    Proposer proposer(*stages[i], rng, depth);
+    loops.chains.push_back(shared);
+    for (const ChainLevel& level : proposer.inside()) loops.chains.back().push_back(level);
+    proposer.outputs(static_cast<int>(i), cut, cluster);
+  }
+  cluster.loops = tree_of(loops);
+  return cluster;
+}
+
 }  // namespace
 
+bool can_cluster(const std::shared_ptr<const Program>& program, std::span<const ClusterSets> lists) {
+  const auto fused = fuse_sets(program, sets_of(lists));
+  if (!fused || !diagnose(**fused, {.unused_inputs = false}).empty()) return false;
+  std::map<std::string, const Stage*> by_name;
+  for_each_stage((*fused)->stages, [&](const Stage& stage) { by_name[stage.name] = &stage; });
+  for (const ClusterSets& list : lists) {
+    for (const std::vector<StageSet>& cluster : list.clusters) {
+      std::vector<const Stage*> stages;
+      for (const StageSet& set : cluster) stages.push_back(by_name.at(set.back()));
+      if (stages.size() > 1 && most_shared(**fused, stages) == 0) return false;
+    }
+  }
+  return true;
+}
+
 Plan random_plan(const std::shared_ptr<const Program>& program, const Machine& machine, Rng& rng) {
-  const std::vector<StageSets> sets = random_sets(program, rng);
-  const std::shared_ptr<const Program> fused = *fuse_sets(program, sets);
-  Plan plan = default_plan(program, machine, sets).plan;
+  const std::vector<ClusterSets> clusters = random_clusters(program, rng);
+  const std::shared_ptr<const Program> fused = *fuse_sets(program, sets_of(clusters));
+  Plan plan = default_plan(program, machine, clusters).plan;
   std::map<std::string, const Stage*> stages;
   for_each_stage(fused->stages, [&](const Stage& stage) { stages[stage.name] = &stage; });
   const auto keep_if_legal = [&](auto&& change) {
@@ -213,9 +288,11 @@ Plan random_plan(const std::shared_ptr<const Program>& program, const Machine& m
     for (std::size_t c = 0; c < plan.blocks[b].clusters.size(); ++c) {
       if (rng.chance(10)) continue;
       const std::vector<Instance> instances = plan.blocks[b].clusters[c].instances;
-      Proposer proposer(*stages.at(instances.back().stage), rng);
+      std::vector<const Stage*> members;
+      for (const Instance& instance : instances) members.push_back(stages.at(instance.name()));
       for (int tries = 0; tries < 12; ++tries) {
-        Cluster cluster = proposer.propose();
+        Cluster cluster = members.size() > 1 ? random_together(*fused, members, rng)
+                                             : Proposer(*members.front(), rng).propose();
         cluster.instances = instances;
         if (keep_if_legal([&](Plan& p) { p.blocks[b].clusters[c] = cluster; })) break;
       }
@@ -235,12 +312,14 @@ std::map<std::string, int> features_of(const Plan& plan) {
   for (const BlockPlan& block : plan.blocks) {
     for (const Cluster& cluster : block.clusters) {
       ++features["clusters"];
-      if (cluster.instances.size() > 1) ++features["several stages"];
-      const auto levels = chain_of(cluster);
-      if (!levels) continue;
+      for (const Instance& instance : cluster.instances)
+        if (instance.stages.size() > 1) ++features["several stages"];
+      if (cluster.instances.size() > 1) ++features["shared loops"];
+      const auto loops = loops_of(cluster);
+      if (!loops) continue;
       int previous = -1;
       bool reordered = false;
-      for (const ChainLevel& level : *levels) {
+      for (const ChainLevel& level : loops->chains.front()) {
         if (level.cut.kind == Cut::Kind::Parts)
           ++features["parts"];
         else if (level.cut.count > 1)
@@ -253,7 +332,7 @@ std::map<std::string, int> features_of(const Plan& plan) {
       }
       if (reordered) ++features["other order of loops"];
       for (const Store& store : cluster.stores) {
-        if (store.keep == Keep::Alias) ++features["alias"];
+        if (store.keep != Keep::Full) ++features[std::string(name_of(store.keep))];
         if (store.stream_above >= 0) ++features["stream"];
       }
       if (!cluster.tiles.empty()) ++features["tile in registers"];

@@ -3,6 +3,7 @@
 
 #include "cluster/cluster.h"
 #include "fuzz/generate.h"
+#include "fuzz/random_plan.h"
 #include "fuzz/tidy.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
@@ -16,32 +17,34 @@ namespace twill {
 
 namespace {
 
-/// The sets of a plan without the stages that are gone; every stage by itself if that does not work.
-std::vector<StageSets> adapted_sets(const Program& program, const Plan& wanted) {
-  std::vector<StageSets> lists = cluster_none(program).lists;
-  for (StageSets& list : lists) {
+/// The clusters of a plan without the stages that are gone; every stage by itself if that does not work.
+std::vector<ClusterSets> adapted_clusters(const std::shared_ptr<const Program>& program, const Plan& wanted) {
+  std::vector<ClusterSets> lists = cluster_none(*program).lists;
+  for (ClusterSets& list : lists) {
     const BlockPlan* block = wanted.find(list.owner, list.branch);
     if (!block) continue;
     std::set<std::string> open;
-    for (const auto& set : list.sets) open.insert(set.front());
-    std::vector<std::vector<std::string>> sets;
+    for (const auto& cluster : list.clusters) open.insert(cluster.front().front());
+    ClusterSets changed{list.owner, list.branch, {}};
     for (const Cluster& cluster : block->clusters) {
-      std::vector<std::string> set;
-      for (const Instance& instance : cluster.instances)
-        if (open.erase(instance.stage) > 0) set.push_back(instance.stage);
-      if (!set.empty()) sets.push_back(std::move(set));
+      std::vector<StageSet> sets;
+      for (const Instance& instance : cluster.instances) {
+        StageSet set;
+        for (const std::string& stage : instance.stages)
+          if (open.erase(stage) > 0) set.push_back(stage);
+        if (!set.empty()) sets.push_back(std::move(set));
+      }
+      if (!sets.empty()) changed.clusters.push_back(std::move(sets));
     }
     if (!open.empty()) continue;
-    StageSets changed{list.owner, list.branch, std::move(sets)};
-    const auto fused = fuse_sets(std::make_shared<const Program>(program), std::span(&changed, 1));
-    if (fused && diagnose(**fused, {.unused_inputs = false}).empty()) list = std::move(changed);
+    if (can_cluster(program, std::span(&changed, 1))) list = std::move(changed);
   }
   return lists;
 }
 
 /// The clusters of a plan that still make sense for a changed program; the default ones elsewhere.
 Plan adapted(const std::shared_ptr<const Program>& program, const Machine& machine, const Plan& wanted) {
-  Plan plan = default_plan(program, machine, adapted_sets(*program, wanted)).plan;
+  Plan plan = default_plan(program, machine, adapted_clusters(program, wanted)).plan;
   for (std::size_t b = 0; b < plan.blocks.size(); ++b) {
     for (std::size_t c = 0; c < plan.blocks[b].clusters.size(); ++c) {
       const std::vector<Instance> instances = plan.blocks[b].clusters[c].instances;

@@ -2,6 +2,7 @@
 #include "plan/default_plan.h"
 
 #include "base/error.h"
+#include "fuse/share.h"
 #include "plan/legality.h"
 #include "plan/lifetimes.h"
 #include "plan/register_tile.h"
@@ -52,26 +53,55 @@ std::optional<std::int64_t> literal_extent(const Dim& dim) {
 
 class Proposer {
  public:
-  Proposer(const Program& program, const Machine& machine, const Stage& stage)
-      : program_(program), machine_(machine), stage_(stage) {
+  /// `shared`: so many outermost dimensions are not for this stage alone to decide about.
+  Proposer(const Program& program, const Machine& machine, const Stage& stage, int shared = 0)
+      : program_(program), machine_(machine), stage_(stage), shared_(shared) {
     vector_dim_ = find_vector_dim();
     find_small_folds();
-    tile_ = find_register_tile(program, machine, stage, is_small(vector_dim_) ? -1 : vector_dim_, small_);
+    if (shared == 0)
+      tile_ = find_register_tile(program, machine, stage, is_small(vector_dim_) ? -1 : vector_dim_, small_);
   }
 
   /// One worker, one point after the other.
   Cluster in_order(const std::vector<int>& dims) const {
     Cluster cluster;
-    cluster.instances.push_back({stage_.name, 0});
+    cluster.instances.push_back({{stage_.name}, 0});
     std::vector<ChainLevel> levels;
     for (const int d : dims) levels.push_back({d, {}, By::Seq});
-    cluster.loops = tree(levels);
+    cluster.loops = chain(levels);
     return cluster;
+  }
+
+  /// Inside of given loops over the shared dimensions.
+  Cluster propose_inside(const Wishes& wishes, std::vector<ChainLevel> levels) const {
+    Cluster cluster;
+    cluster.instances.push_back({{stage_.name}, 0});
+    cluster.grain = grain();
+    if (levels.front().cut.kind == Cut::Kind::Parts) merge_parts(levels.front().dim, cluster);
+    for (ChainLevel level : order(wishes)) {
+      if (level.dim < shared_) continue;
+      if (wishes.lanes && level.dim == vector_dim_ && level.cut == Cut{}) level.by = By::Simd;
+      levels.push_back(level);
+    }
+    store(wishes, cluster);
+    cluster.loops = chain(levels);
+    return cluster;
+  }
+
+  bool is_short(int d) const {
+    const auto extent = literal_extent(stage_.dims[d]);
+    return extent && *extent < 4 * machine_.count(CoreKind::Core);
+  }
+
+  bool all_are_cat(int d) const {
+    return std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
+                       [&](const Output& o) { return is<Cat>(o.combine[d]); }) &&
+           stage_.effects.empty();
   }
 
   Cluster propose(const Wishes& wishes) const {
     Cluster cluster;
-    cluster.instances.push_back({stage_.name, 0});
+    cluster.instances.push_back({{stage_.name}, 0});
     cluster.grain = grain();
     const bool tiles = wishes.tiles && wishes.reorder && wishes.unroll && tile_;
     std::vector<ChainLevel> levels = tiles ? around_tile() : order(wishes);
@@ -86,21 +116,19 @@ class Proposer {
     else if (wishes.cores)
       give_to_cores(levels, blocked, cluster);
     if (tiles) cluster.tiles.push_back({0, 0, last_cut_of_tile(levels)});
+    store(wishes, cluster);
+    cluster.loops = chain(levels);
+    return cluster;
+  }
+
+ private:
+  void store(const Wishes& wishes, Cluster& cluster) const {
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
       Store store{0, static_cast<int>(o), Keep::Full, -1};
       if (wishes.in_place && stage_.outputs[o].into) store.keep = Keep::Alias;
       if (wishes.stream && streams(stage_.outputs[o])) store.stream_above = stream_limit();
       if (store.keep != Keep::Full || store.stream_above >= 0) cluster.stores.push_back(store);
     }
-    cluster.loops = tree(levels);
-    return cluster;
-  }
-
- private:
-  bool all_are_cat(int d) const {
-    return std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
-                       [&](const Output& o) { return is<Cat>(o.combine[d]); }) &&
-           stage_.effects.empty();
   }
   bool any_is_seq(int d) const {
     return std::any_of(stage_.outputs.begin(), stage_.outputs.end(),
@@ -112,8 +140,8 @@ class Proposer {
   int find_vector_dim() const {
     int best = -1, best_score = 0;
     // Outside of a dimension that runs in order is the better place for an independent one.
-    int first = 0;
-    for (int d = 0; d < static_cast<int>(stage_.dims.size()); ++d) {
+    int first = shared_;
+    for (int d = first; d < static_cast<int>(stage_.dims.size()); ++d) {
       if (any_is_seq(d)) first = d;
     }
     for (int d = first; d < static_cast<int>(stage_.dims.size()); ++d) {
@@ -157,7 +185,7 @@ class Proposer {
   /// Fold dimensions with few points, known in advance, that are written out in the innermost loop.
   void find_small_folds() {
     std::int64_t copies = 1;
-    for (int d = static_cast<int>(stage_.dims.size()) - 1; d >= 0; --d) {
+    for (int d = static_cast<int>(stage_.dims.size()) - 1; d >= shared_; --d) {
       const bool folds =
           !stage_.outputs.empty() && std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
                                                  [&](const Output& o) { return is<Fold>(o.combine[d]); });
@@ -170,7 +198,7 @@ class Proposer {
   }
 
   /// A fold that is the only dimension stays a loop.
-  int vector_only() const { return stage_.dims.size() == 1 ? 0 : -1; }
+  int vector_only() const { return static_cast<int>(stage_.dims.size()) == shared_ + 1 ? shared_ : -1; }
 
   std::vector<ChainLevel> order(const Wishes& wishes) const {
     std::vector<ChainLevel> levels;
@@ -264,11 +292,6 @@ class Proposer {
     return std::nullopt;
   }
 
-  bool is_short(int d) const {
-    const auto extent = literal_extent(stage_.dims[d]);
-    return extent && *extent < 4 * machine_.count(CoreKind::Core);
-  }
-
   void give_to_cores(std::vector<ChainLevel>& levels, std::optional<int> blocked, Cluster& cluster) const {
     // Blocks are too few to share: every worker has its own range of rows.
     if (blocked && (levels.front().dim == *blocked || is_short(levels.front().dim))) {
@@ -299,6 +322,10 @@ class Proposer {
     const int dim = levels.front().dim;
     if (levels.front().by == By::Unroll) return;
     levels.insert(levels.begin(), {dim, {Cut::Kind::Parts, 0}, By::Core});
+    merge_parts(dim, cluster);
+  }
+
+  void merge_parts(int dim, Cluster& cluster) const {
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
       const Combine& combine = stage_.outputs[o].combine[dim];
       if (is<Cat>(combine)) continue;
@@ -326,19 +353,12 @@ class Proposer {
     return std::max<std::int64_t>(2048, static_cast<std::int64_t>(launch_us * 2000.0));
   }
 
-  static LoopTree tree(const std::vector<ChainLevel>& levels) {
-    LoopTree tree{Leaf{0}};
-    for (std::size_t l = levels.size(); l-- > 0;) {
-      Loop loop{{{0, levels[l].dim}}, levels[l].cut, levels[l].by, std::move(tree)};
-      tree = {};
-      tree.push_back(std::move(loop));
-    }
-    return tree;
-  }
+  static LoopTree chain(std::vector<ChainLevel> levels) { return tree_of({0, {std::move(levels)}}); }
 
   const Program& program_;
   const Machine& machine_;
   const Stage& stage_;
+  int shared_ = 0;
   int vector_dim_ = -1;
   std::vector<int> small_;
   std::optional<RegisterTile> tile_;
@@ -346,7 +366,9 @@ class Proposer {
 
 class Planner {
  public:
-  Planner(const Program& program, const Machine& machine) : program_(program), machine_(machine) {
+  /// `lists`: which stages of the program share loops.
+  Planner(const Program& program, const Machine& machine, std::span<const ClusterSets> lists)
+      : program_(program), machine_(machine), lists_(lists) {
     planned_.plan.program = program.name;
     planned_.plan.machine = machine.name;
   }
@@ -363,18 +385,143 @@ class Planner {
     planned_.plan.blocks.push_back({});
     std::vector<const Stage*> order;
     for (const Stage& stage : list.stages) order.push_back(&stage);
-    for (std::size_t s = 0; s < order.size(); ++s) {
-      const Site site{inside_parallel, disposable_after(program_, list, std::span(order).subspan(s + 1))};
-      plan.clusters.push_back(stage(*order[s], site));
-      const auto levels = *chain_of(plan.clusters.back());
+    std::size_t first = 0;
+    for (const std::size_t count : cluster_sizes(owner, branch, order.size())) {
+      const Site site{inside_parallel,
+                      disposable_after(program_, list, std::span(order).subspan(first + count))};
+      if (count > 1) {
+        // Stages with blocks share no loops.
+        const auto stages = std::span(order).subspan(first, count);
+        if (auto cluster = together(stages, site)) {
+          plan.clusters.push_back(std::move(*cluster));
+        } else {
+          for (std::size_t k = first; k < first + count; ++k)
+            plan.clusters.push_back(
+                stage(*order[k],
+                      {inside_parallel, disposable_after(program_, list, std::span(order).subspan(k + 1))}));
+        }
+        first += count;
+        continue;
+      }
+      const Stage& last = *order[first++];
+      plan.clusters.push_back(stage(last, site));
+      const std::vector<ChainLevel> levels = loops_of(plan.clusters.back())->chains.front();
       const bool parallel =
           inside_parallel ||
           std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
-      const std::vector<const Block*> blocks = blocks_of(*order[s]);
+      const std::vector<const Block*> blocks = blocks_of(last);
       for (std::size_t b = 0; b < blocks.size(); ++b)
-        block(order[s]->name, static_cast<int>(b), stages_of(*order[s], *blocks[b]), parallel);
+        block(last.name, static_cast<int>(b), stages_of(last, *blocks[b]), parallel);
     }
     planned_.plan.blocks[position] = std::move(plan);
+  }
+
+  /// How many stages each cluster of a list has.
+  std::vector<std::size_t> cluster_sizes(const std::string& owner, int branch, std::size_t stages) const {
+    for (const ClusterSets& list : lists_) {
+      if (list.owner != owner || list.branch != branch) continue;
+      std::vector<std::size_t> sizes;
+      for (const std::vector<StageSet>& cluster : list.clusters) sizes.push_back(cluster.size());
+      return sizes;
+    }
+    return std::vector<std::size_t>(stages, 1);
+  }
+
+  /// Stages that share their outer loops; nothing if no order of loops is good for all of them.
+  std::optional<Cluster> together(std::span<const Stage* const> stages, const Site& site) {
+    int depth = most_shared(program_, stages);
+    ensure(depth > 0, "default_plan: the sets of a cluster can share a loop");
+    // Each stage has an inner loop of its own, for SIMD lanes, if that is possible.
+    for (const Stage* stage : stages)
+      depth = std::min(depth, std::max(1, static_cast<int>(stage->dims.size()) - 1));
+    for (const bool cores : {true, false}) {
+      if (cores && site.inside_parallel) continue;
+      if (auto cluster = inside(stages, shared_levels(stages, depth, cores), depth, site)) return cluster;
+    }
+    planned_.reasons.push_back({"order",
+                                {stages.front()->name, stages.back()->name},
+                                "no order of loops is right for '" + stages.front()->name + "' and '" +
+                                    stages.back()->name + "' together",
+                                stages.back()->place});
+    return std::nullopt;
+  }
+
+  std::vector<ChainLevel> shared_levels(std::span<const Stage* const> stages, int depth, bool cores) const {
+    std::vector<ChainLevel> levels;
+    for (int d = 0; d < depth; ++d) levels.push_back({d, {}, By::Seq});
+    if (!cores) return levels;
+    const bool two_dims = depth > 1 && std::all_of(stages.begin(), stages.end(), [&](const Stage* stage) {
+                            const Proposer proposer(program_, machine_, *stage, depth);
+                            return proposer.is_short(0) && proposer.all_are_cat(0) &&
+                                   proposer.all_are_cat(1) && !bounds_depend(*stage, 1, 0);
+                          });
+    if (two_dims)
+      levels[0].by = levels[1].by = By::Core;
+    else
+      levels.insert(levels.begin(), {0, {Cut::Kind::Parts, 0}, By::Core});
+    return levels;
+  }
+
+  /// Each stage with the best loops of its own that are legal inside of the shared ones.
+  std::optional<Cluster> inside(std::span<const Stage* const> stages, const std::vector<ChainLevel>& shared,
+                                int depth, const Site& site) const {
+    Cluster cluster;
+    ClusterLoops loops{shared.size(), {}};
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      const Proposer proposer(program_, machine_, *stages[i], depth);
+      std::optional<Cluster> best;
+      for (int mask = (1 << Wishes::count) - 1; mask >= 0 && !best; --mask) {
+        Cluster alone = proposer.propose_inside(Wishes::of(mask), shared);
+        if (!why_illegal(program_, *stages[i], alone, site) && may_share(alone, stages, i, shared.size()))
+          best = std::move(alone);
+      }
+      if (!best) return std::nullopt;
+      cluster.instances.push_back(best->instances.front());
+      cluster.grain = best->grain;
+      loops.chains.push_back(loops_of(*best)->chains.front());
+      const auto take = [&](const auto& from, auto& to) {
+        for (auto item : from) {
+          item.instance = static_cast<int>(i);
+          to.push_back(item);
+        }
+      };
+      keep_local(*stages[i], stages, depth, site, best->stores);
+      take(best->stores, cluster.stores);
+      take(best->merges, cluster.merges);
+    }
+    cluster.loops = tree_of(loops);
+    if (why_illegal(program_, stages, cluster, site)) return std::nullopt;
+    return cluster;
+  }
+
+  /// What only holds for a stage that is alone in its loops.
+  static bool may_share(const Cluster& alone, std::span<const Stage* const> stages, std::size_t i,
+                        std::size_t shared) {
+    const bool inner = loops_of(alone)->chains.front().size() > shared;
+    return std::all_of(alone.stores.begin(), alone.stores.end(), [&](const Store& store) {
+      if (store.stream_above >= 0 && !inner) return false;
+      if (store.keep != Keep::Alias) return true;
+      const ArrayId old = *stages[i]->outputs[static_cast<std::size_t>(store.output)].into;
+      for (std::size_t k = 0; k < stages.size(); ++k)
+        if (k != i && reads(*stages[k], old)) return false;
+      return true;
+    });
+  }
+
+  /// What only the other stages of the cluster read lives as long as an iteration.
+  static void keep_local(const Stage& stage, std::span<const Stage* const> stages, int depth,
+                         const Site& site, std::vector<Store>& stores) {
+    for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
+      const Output& output = stage.outputs[o];
+      const bool read = std::any_of(stages.begin(), stages.end(), [&](const Stage* other) {
+        return other != &stage && reads(*other, output.array);
+      });
+      if (!read || !site.disposable.contains(output.array) || output.into || output.force ||
+          !places_of_shared(stage, output, depth))
+        continue;
+      std::erase_if(stores, [&](const Store& store) { return store.output == static_cast<int>(o); });
+      stores.push_back({0, static_cast<int>(o), Keep::Local, -1});
+    }
   }
 
   Cluster stage(const Stage& stage, const Site& site) {
@@ -420,31 +567,29 @@ class Planner {
 
   const Program& program_;
   const Machine& machine_;
+  std::span<const ClusterSets> lists_;
   Planned planned_;
 };
 
 }  // namespace
 
 Planned default_plan(const Program& program, const Machine& machine) {
-  return Planner(program, machine).run();
+  return Planner(program, machine, {}).run();
 }
 
 Planned default_plan(const std::shared_ptr<const Program>& program, const Machine& machine,
-                     std::span<const StageSets> lists) {
-  const auto fused = fuse_sets(program, lists);
+                     std::span<const ClusterSets> lists) {
+  const auto fused = fuse_sets(program, sets_of(lists));
   ensure(bool(fused), "default_plan: the sets can be joined");
-  Planned planned = default_plan(**fused, machine);
+  Planned planned = Planner(**fused, machine, lists).run();
   for (BlockPlan& block : planned.plan.blocks) {
-    for (const StageSets& list : lists) {
+    for (const ClusterSets& list : lists) {
       if (list.owner != block.owner || list.branch != block.branch) continue;
-      for (Cluster& cluster : block.clusters) {
-        for (const std::vector<std::string>& set : list.sets) {
-          if (set.back() != cluster.instances.front().stage) continue;
-          cluster.instances.clear();
-          for (const std::string& stage : set) cluster.instances.push_back({stage, 0});
-          break;
-        }
-      }
+      std::map<std::string, StageSet> sets;
+      for (const std::vector<StageSet>& cluster : list.clusters)
+        for (const StageSet& set : cluster) sets[set.back()] = set;
+      for (Cluster& cluster : block.clusters)
+        for (Instance& instance : cluster.instances) instance.stages = sets.at(instance.name());
     }
   }
   return planned;

@@ -14,10 +14,10 @@ struct Planned {
   std::vector<Reason> reasons;  // what was decided and what was not possible
 };
 
-/// Always legal for a checked program: a pass for every stage, or for every set of stages, which can be
-/// joined.
+/// Always legal for a checked program: a pass for every stage, or for every cluster, whose sets can be joined
+/// and can share a loop.
 Planned default_plan(const Program& program, const Machine& machine);
 Planned default_plan(const std::shared_ptr<const Program>& program, const Machine& machine,
-                     std::span<const StageSets> lists);
+                     std::span<const ClusterSets> lists);
 
 }  // namespace twill

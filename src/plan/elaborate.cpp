@@ -17,7 +17,7 @@ struct Refusal {
 
 class Elaboration {
  public:
-  /// `plan`: with one stage in each cluster.
+  /// `plan`: with one stage in each instance.
   Elaboration(Schedule& schedule, const Plan& plan)
       : schedule_(schedule), program_(*schedule.program), plan_(plan) {}
 
@@ -32,6 +32,16 @@ class Elaboration {
     throw Refusal{{std::move(code), std::move(stages), std::move(text), {}}};
   }
 
+  /// The stages of one cluster in the order of all.
+  struct Here {
+    const StageList& list;
+    std::span<const Stage* const> order;
+    std::size_t first, count;
+
+    std::span<const Stage* const> stages() const { return order.subspan(first, count); }
+    std::span<const Stage* const> later() const { return order.subspan(first + count); }
+  };
+
   BlockSchedule block(const std::string& owner, int branch, const StageList& list, bool inside_parallel) {
     const BlockPlan* plan = plan_.find(owner, branch);
     if (!plan)
@@ -39,17 +49,19 @@ class Elaboration {
              owner.empty() ? "the plan has no clusters for the program"
                            : "the plan has no clusters for the block of '" + owner + "'");
     ++used_blocks_;
-    std::vector<const Stage*> order = order_of(*plan, list);
+    const std::vector<const Stage*> order = order_of(*plan, list);
     BlockSchedule result;
+    std::size_t first = 0;
     for (std::size_t c = 0; c < plan->clusters.size(); ++c) {
       const Cluster& cluster = plan->clusters[c];
-      const Stage& stage = *order[c];
-      const std::set<ArrayId> disposable = disposable_after(program_, list, std::span(order).subspan(c + 1));
-      Site site{inside_parallel, disposable};
-      if (auto reason = why_illegal(program_, stage, cluster, site)) throw Refusal{std::move(*reason)};
-      result.passes.push_back(pass(cluster, stage, list, order, c, inside_parallel));
+      const Here here{list, order, first, cluster.instances.size()};
+      Site site{inside_parallel, disposable_after(program_, list, here.later())};
+      if (auto reason = why_illegal(program_, here.stages(), cluster, site))
+        throw Refusal{std::move(*reason)};
+      result.passes.push_back(pass(cluster, here, inside_parallel));
       for (const Instance& instance : schedule_.plan.find(owner, branch)->clusters[c].instances)
-        result.passes.back().names.push_back(instance.stage);
+        for (const std::string& name : instance.stages) result.passes.back().names.push_back(name);
+      first += cluster.instances.size();
     }
     return result;
   }
@@ -114,9 +126,13 @@ class Elaboration {
     const std::map<SymbolId, ArrayId> lengths = born_in(list);
     std::vector<const Stage*> order;
     std::size_t last_effect = 0;
+    std::vector<std::string_view> names;
     for (const Cluster& cluster : plan.clusters) {
       if (cluster.instances.empty()) refuse("no-stage", {}, "a cluster without a stage");
-      const std::string& name = cluster.instances.front().stage;
+      for (const Instance& instance : cluster.instances) names.push_back(instance.name());
+    }
+    for (const std::string_view known_as : names) {
+      const std::string name(known_as);
       const auto found = position.find(name);
       if (found == position.end())
         refuse("unknown-stage", {name},
@@ -152,43 +168,51 @@ class Elaboration {
     return order;
   }
 
-  Pass pass(const Cluster& cluster, const Stage& stage, const StageList& list,
-            std::span<const Stage* const> order, std::size_t position, bool inside_parallel) {
+  Pass pass(const Cluster& cluster, const Here& here, bool inside_parallel) {
     Pass result;
-    result.loops = cluster.loops;
+    result.loops = *loops_of(cluster);
     result.grain = cluster.grain;
-    StageSchedule scheduled;
-    scheduled.stage = &stage;
-    scheduled.outputs.resize(stage.outputs.size());
-    for (const Store& store : cluster.stores) {
-      scheduled.outputs[store.output].keep = store.keep;
-      scheduled.outputs[store.output].stream_above = store.stream_above;
+    bool any_loop = false;
+    schedule_.loops += static_cast<int>(result.loops.shared);
+    for (std::size_t i = 0; i < here.count; ++i) {
+      const Stage& stage = *here.stages()[i];
+      const std::vector<ChainLevel>& levels = result.loops.chains[i];
+      any_loop = any_loop || !levels.empty();
+      schedule_.loops += static_cast<int>(levels.size() - result.loops.shared);
+      const bool parallel =
+          inside_parallel ||
+          std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
+      result.stages.push_back(scheduled(cluster, static_cast<int>(i), stage, parallel));
     }
-    for (const Merge& merge : cluster.merges) scheduled.outputs[merge.output].merge = merge.how;
-    for (const Tile& tile : cluster.tiles) scheduled.outputs[tile.output].tile = tile.loop;
+    if (any_loop) ++schedule_.passes;
+    result.dies = deaths(result, here);
+    return result;
+  }
 
-    const auto levels = *chain_of(cluster);
-    const bool parallel =
-        inside_parallel ||
-        std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
+  StageSchedule scheduled(const Cluster& cluster, int instance, const Stage& stage, bool inside_parallel) {
+    StageSchedule result;
+    result.stage = &stage;
+    result.outputs.resize(stage.outputs.size());
+    for (const Store& store : cluster.stores) {
+      if (store.instance != instance) continue;
+      result.outputs[store.output].keep = store.keep;
+      result.outputs[store.output].stream_above = store.stream_above;
+    }
+    for (const Merge& merge : cluster.merges)
+      if (merge.instance == instance) result.outputs[merge.output].merge = merge.how;
+    for (const Tile& tile : cluster.tiles)
+      if (tile.instance == instance) result.outputs[tile.output].tile = tile.loop;
     const std::vector<const Block*> blocks = blocks_of(stage);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
-      scheduled.blocks.push_back(
-          block(stage.name, static_cast<int>(b), stages_of(stage, *blocks[b]), parallel));
+      result.blocks.push_back(
+          block(stage.name, static_cast<int>(b), stages_of(stage, *blocks[b]), inside_parallel));
     }
-
-    if (!levels.empty()) ++schedule_.passes;
-    schedule_.loops += static_cast<int>(levels.size());
-    for (std::size_t o = 0; o < stage.outputs.size(); ++o)
-      count_buffers(stage.outputs[o], scheduled.outputs[o]);
-
-    result.dies = deaths(cluster, list, order, position);
-    result.stages.push_back(std::move(scheduled));
+    for (std::size_t o = 0; o < stage.outputs.size(); ++o) count_buffers(stage.outputs[o], result.outputs[o]);
     return result;
   }
 
   void count_buffers(const Output& output, const OutputSchedule& scheduled) {
-    if (scheduled.keep == Keep::Alias) return;
+    if (scheduled.keep != Keep::Full) return;
     for (ArrayId array : defined_arrays(output)) {
       const bool is_result =
           std::find(program_.results.begin(), program_.results.end(), array) != program_.results.end();
@@ -196,33 +220,30 @@ class Elaboration {
     }
   }
 
-  /// Arrays that are needed by this pass or defined by it, but not afterwards, and whose memory no new
-  /// version has taken over.
-  std::vector<ArrayId> deaths(const Cluster& cluster, const StageList& list,
-                              std::span<const Stage* const> order, std::size_t position) {
-    const Stage& stage = *order[position];
-    const std::set<ArrayId> over = disposable_after(program_, list, order.subspan(position + 1));
+  /// Arrays that are needed by this pass or defined by it, but not afterwards, and that have memory of their
+  /// own that no new version has taken over.
+  std::vector<ArrayId> deaths(const Pass& pass, const Here& here) {
+    const std::set<ArrayId> over = disposable_after(program_, here.list, here.later());
     const std::set<ArrayId> before =
-        position == 0 ? std::set<ArrayId>{} : disposable_after(program_, list, order.subspan(position));
-    std::set<ArrayId> own;
-    for (const Output& output : stage.outputs) {
-      for (ArrayId array : defined_arrays(output)) own.insert(array);
-    }
-    std::set<ArrayId> later;
-    for (const Stage* other : order.subspan(position + 1)) {
-      for (const Output& output : other->outputs) {
+        here.first == 0 ? std::set<ArrayId>{}
+                        : disposable_after(program_, here.list, here.order.subspan(here.first));
+    std::set<ArrayId> own, later, elsewhere;
+    for (const Stage* stage : here.later())
+      for (const Output& output : stage->outputs)
         for (ArrayId array : defined_arrays(output)) later.insert(array);
+    for (const StageSchedule& scheduled : pass.stages) {
+      for (std::size_t o = 0; o < scheduled.outputs.size(); ++o) {
+        const Output& output = scheduled.stage->outputs[o];
+        for (ArrayId array : defined_arrays(output)) own.insert(array);
+        if (scheduled.outputs[o].keep == Keep::Alias) elsewhere.insert(*output.into);
+        if (scheduled.outputs[o].keep == Keep::Local) elsewhere.insert(output.array);
       }
     }
+    for (const Carry& carry : here.list.carries) elsewhere.insert(carry.inside);
     std::vector<ArrayId> dead;
     for (ArrayId array : over) {
       if (later.contains(array) || (before.contains(array) && !own.contains(array))) continue;
-      const bool taken = std::any_of(cluster.stores.begin(), cluster.stores.end(), [&](const Store& store) {
-        return store.keep == Keep::Alias && stage.outputs[store.output].into == array;
-      });
-      const bool is_state = std::any_of(list.carries.begin(), list.carries.end(),
-                                        [&](const Carry& c) { return c.inside == array; });
-      if (!taken && !is_state) dead.push_back(array);
+      if (!elsewhere.contains(array)) dead.push_back(array);
     }
     return dead;
   }
@@ -241,10 +262,11 @@ Result<Schedule, Reason> elaborate(std::shared_ptr<const Program> program, const
   for (BlockPlan& block : joined.blocks) {
     StageSets list{block.owner, block.branch, {}};
     for (Cluster& cluster : block.clusters) {
-      std::vector<std::string> names;
-      for (const Instance& instance : cluster.instances) names.push_back(instance.stage);
-      if (!names.empty()) cluster.instances = {{names.back(), 0}};
-      list.sets.push_back(std::move(names));
+      for (Instance& instance : cluster.instances) {
+        if (instance.stages.empty()) return Reason{"no-stage", {}, "an instance without a stage", {}};
+        list.sets.push_back(instance.stages);
+        instance.stages = {instance.name()};
+      }
     }
     lists.push_back(std::move(list));
   }

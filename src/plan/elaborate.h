@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "machine/machine.h"
-#include "plan/plan.h"
+#include "plan/legality.h"
 #include "program/reason.h"
 
 #include <memory>
@@ -30,8 +30,8 @@ struct StageSchedule {
 /// A cluster whose loops are known to be legal.
 struct Pass {
   std::vector<std::string> names;     // of the stages that share it, as in the plan
-  std::vector<StageSchedule> stages;  // what they were joined to
-  LoopTree loops;
+  std::vector<StageSchedule> stages;  // what they were joined to, one for each instance
+  ClusterLoops loops;
   std::int64_t grain = 0;
   std::vector<ArrayId> dies;  // intermediate arrays of this block that nobody needs after this pass
 };

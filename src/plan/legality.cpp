@@ -14,22 +14,6 @@ bool bounds_depend(const Stage& stage, int d, int e) {
          (dim.condition && mentions(dim.condition, other));
 }
 
-std::optional<std::vector<ChainLevel>> chain_of(const Cluster& cluster) {
-  std::vector<ChainLevel> chain;
-  const LoopTree* tree = &cluster.loops;
-  while (true) {
-    if (tree->size() != 1) return std::nullopt;
-    if (const Leaf* leaf = std::get_if<Leaf>(&tree->front())) {
-      if (leaf->instance != 0) return std::nullopt;
-      return chain;
-    }
-    const Loop& loop = std::get<Loop>(tree->front());
-    if (loop.axes.size() != 1 || loop.axes.front().instance != 0) return std::nullopt;
-    chain.push_back({loop.axes.front().dim, loop.cut, loop.by});
-    tree = &loop.body;
-  }
-}
-
 namespace {
 
 /// Thrown inside this file only; why_illegal turns it into its result.
@@ -47,10 +31,10 @@ class Judge {
       : program_(program), stage_(stage), cluster_(cluster), site_(site) {}
 
   void run() {
-    if (cluster_.instances.size() != 1) refuse("not-supported", "a cluster holds exactly one stage");
-    auto chain = chain_of(cluster_);
-    if (!chain) refuse("illegal-loops", "the loops of a cluster of one stage form one chain");
-    levels_ = std::move(*chain);
+    auto loops = loops_of(cluster_);
+    if (!loops || loops->chains.size() != 1)
+      refuse("illegal-loops", "the loops of a cluster of one stage form one chain");
+    levels_ = std::move(loops->chains.front());
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       if (levels_[l].dim < 0 || levels_[l].dim >= static_cast<int>(stage_.dims.size())) {
         refuse("illegal-loops", "the stage has no dimension " + std::to_string(levels_[l].dim));

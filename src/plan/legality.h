@@ -1,4 +1,4 @@
-// Is this cluster a legal way to run its stage, and if not, why? The one judge that plans are made and
+// Is this cluster a legal way to run its stages, and if not, why? The one judge that plans are made and
 // elaborated with.
 #pragma once
 
@@ -8,16 +8,21 @@
 
 #include <optional>
 #include <set>
+#include <span>
 
 namespace twill {
 
 /// What the cluster's surroundings allow.
 struct Site {
   bool inside_parallel = false;  // a loop around the block is run by several cores already
-  std::set<ArrayId> disposable;  // arrays with memory of their own that nobody needs after this stage
+  std::set<ArrayId> disposable;  // arrays with memory of their own that nobody needs after this cluster
 };
 
-/// Nothing if the cluster is a legal way to run the stage.
+/// Nothing if the cluster is a legal way to run the stages, one for each of its instances.
+std::optional<Reason> why_illegal(const Program& program, std::span<const Stage* const> stages,
+                                  const Cluster& cluster, const Site& site);
+
+/// The same for a cluster with one instance.
 std::optional<Reason> why_illegal(const Program& program, const Stage& stage, const Cluster& cluster,
                                   const Site& site);
 
@@ -27,12 +32,29 @@ bool bounds_depend(const Stage& stage, int d, int e);
 /// The most elements that a tile of accumulators has.
 constexpr std::int64_t most_held = 1024;
 
-/// The cluster's loops as a list, outermost first; nothing if they are not one chain that ends in the stage.
+/// The loops around an instance as a list, outermost first.
 struct ChainLevel {
   int dim;
   Cut cut;
   By by;
 };
-std::optional<std::vector<ChainLevel>> chain_of(const Cluster& cluster);
+
+/// The loops of a cluster: those that all instances share, and inside of them those of each instance alone.
+struct ClusterLoops {
+  std::size_t shared = 0;
+  std::vector<std::vector<ChainLevel>> chains;  // of every instance, the shared loops included
+};
+
+/// Nothing if the loops do not have this form. With one instance, no loop is shared.
+std::optional<ClusterLoops> loops_of(const Cluster& cluster);
+
+/// The way back.
+LoopTree tree_of(const ClusterLoops& loops);
+
+/// The cluster as if this instance were alone in it.
+Cluster only(const Cluster& cluster, const ClusterLoops& loops, int instance);
+
+/// The dimensions of shared loops, which are the outermost ones of all instances.
+int shared_dims(const ClusterLoops& loops);
 
 }  // namespace twill

@@ -33,7 +33,7 @@ std::string_view name_of(By by) {
 }
 
 std::string_view name_of(Keep keep) {
-  static constexpr std::array<std::string_view, 2> words{"full", "alias"};
+  static constexpr std::array<std::string_view, 3> words{"full", "alias", "local"};
   return word(words, keep);
 }
 

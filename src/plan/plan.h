@@ -27,12 +27,15 @@ struct Cut {
   friend bool operator==(const Cut&, const Cut&) = default;
 };
 
-/// One execution of a stage inside a cluster. `clone` tells copies apart (an unrolled time step, a
-/// producer that is computed in several places).
+/// One execution of stages inside a cluster: those named here, in the order of the program, are joined into
+/// one (fuse/sets.h), under the name of the last of them. `clone` tells copies apart (an unrolled time step,
+/// a producer that is computed in several places).
 struct Instance {
-  std::string stage;
+  std::vector<std::string> stages;
   int clone = 0;
   friend bool operator==(const Instance&, const Instance&) = default;
+
+  const std::string& name() const { return stages.back(); }
 };
 
 /// Dimension `dim` of instance `instance` of the cluster, both by position.
@@ -68,6 +71,7 @@ struct Loop {
 enum class Keep : std::uint8_t {
   Full,   // the whole array, in memory of its own
   Alias,  // in place: in the memory of the array it is `into`
+  Local,  // what one iteration of the shared loops computes: only the other instances inside of them read it
 };
 
 struct Store {
@@ -103,8 +107,8 @@ struct Tile {
   friend bool operator==(const Tile&, const Tile&) = default;
 };
 
-/// Stages that share a pass over memory. Several instances are joined into one stage (fuse/sets.h), in the
-/// order of the program, and everything else here is about that one: its dimensions, its outputs.
+/// Stages that share a pass over memory. Several instances share the outer loops and run one after the other
+/// in every iteration of them, each with inner loops of its own.
 struct Cluster {
   std::vector<Instance> instances;
   LoopTree loops;

@@ -35,7 +35,7 @@ Json json_of(const LoopTree& tree) {
 Json json_of(const Cluster& cluster) {
   Json json;
   for (const Instance& i : cluster.instances)
-    json["instances"].push_back({{"stage", i.stage}, {"clone", i.clone}});
+    json["instances"].push_back({{"stages", i.stages}, {"clone", i.clone}});
   json["loops"] = json_of(cluster.loops);
   json["stores"] = Json::array();
   for (const Store& s : cluster.stores) {
@@ -88,11 +88,11 @@ LoopTree tree_of(const Json& json) {
 Cluster cluster_of(const Json& json) {
   Cluster cluster;
   for (const Json& i : json.at("instances"))
-    cluster.instances.push_back({i.at("stage").get<std::string>(), i.at("clone").get<int>()});
+    cluster.instances.push_back({i.at("stages").get<std::vector<std::string>>(), i.at("clone").get<int>()});
   cluster.loops = tree_of(json.at("loops"));
   for (const Json& s : json.at("stores")) {
     cluster.stores.push_back({s.at("instance").get<int>(), s.at("output").get<int>(),
-                              enum_of<Keep>(s.at("keep"), 2, "way to keep an output"),
+                              enum_of<Keep>(s.at("keep"), 3, "way to keep an output"),
                               s.at("stream_above").get<std::int64_t>()});
   }
   for (const Json& m : json.at("merges")) {

@@ -35,14 +35,16 @@ class Counter {
     PassTraffic traffic;
     traffic.times = times;
     traffic.stages = pass.names;
-    std::set<ArrayId> reads, writes;
+    std::set<ArrayId> reads, writes, local;
     for (const StageSchedule& stage : pass.stages) {
-      for (const Output& output : stage.stage->outputs)
-        for (ArrayId array : defined_arrays(output)) writes.insert(array);
+      for (std::size_t o = 0; o < stage.outputs.size(); ++o)
+        for (ArrayId array : defined_arrays(stage.stage->outputs[o]))
+          (stage.outputs[o].keep == Keep::Local ? local : writes).insert(array);
       // What blocks read is counted by their own passes.
       if (stage.blocks.empty())
         for (ArrayId array : reads_of(program_, *stage.stage)) reads.insert(array);
     }
+    for (ArrayId array : local) reads.erase(array);
     for (ArrayId array : reads)
       if (!writes.contains(array)) traffic.read += bytes(array);
     for (ArrayId array : writes) traffic.written += bytes(array);

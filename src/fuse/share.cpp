@@ -1,0 +1,186 @@
+#include "fuse/share.h"
+
+#include "fuse/profit.h"
+#include "fuse/region.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace twill {
+
+namespace {
+
+struct Refusal {
+  std::string code, text;
+};
+
+[[noreturn]] void refuse(std::string code, std::string text) {
+  throw Refusal{std::move(code), std::move(text)};
+}
+
+class Judge {
+ public:
+  Judge(const Program& program, const Stage& first, const Stage& second, int depth)
+      : program_(program), first_(first), second_(second), depth_(static_cast<std::size_t>(depth)) {}
+
+  void run() const {
+    for (const Stage* stage : {&first_, &second_}) alone(*stage);
+    ranges();
+    for (const Effect& mine : first_.effects)
+      for (const Effect& other : second_.effects)
+        if (mine.kind == other.kind) refuse("effect-order", "both " + mine.kind + ", one after the other");
+    for (const SymbolId length : lengths_born_in(program_, first_))
+      if (uses(second_, length))
+        refuse("length", "'" + second_.name + "' needs a length that is only known afterwards");
+    for (const Output& output : first_.outputs) handed_on(output);
+  }
+
+ private:
+  std::string quoted(ArrayId array) const { return "'" + program_[array].name + "'"; }
+
+  /// What a stage says about itself.
+  void alone(const Stage& stage) const {
+    const std::string name = "'" + stage.name + "'";
+    if (has_hint(stage, Hint::Never)) refuse("never", name + " says never");
+    if (!std::holds_alternative<Formula>(stage.body)) refuse("block", name + " is a block");
+    if (stage.dims.size() < depth_) refuse("range", name + " has fewer dimensions");
+    if (any_is<Seq>(stage)) refuse("sequence", name + " runs step by step");
+    for (const Output& output : stage.outputs) {
+      for (std::size_t d = 0; d < depth_; ++d) {
+        const Scan* scan = std::get_if<Scan>(&output.combine[d]);
+        if (scan && scan->from == Direction::Right) refuse("direction", name + " runs from the right");
+      }
+    }
+  }
+
+  Expr renamed(Expr e) const {
+    if (!e) return e;
+    return rewrite(*program_.pool, e, [&](Expr node) -> Expr {
+      const IndexRef* index = as<IndexRef>(node);
+      if (!index) return {};
+      for (std::size_t d = 0; d < depth_; ++d)
+        if (index->dim == second_.dims[d].id) return program_.pool->index(first_.dims[d].id);
+      return {};
+    });
+  }
+
+  void ranges() const {
+    for (std::size_t d = 0; d < depth_; ++d) {
+      const Dim &a = first_.dims[d], &b = second_.dims[d];
+      if (a.lo != renamed(b.lo) || a.hi != renamed(b.hi) || a.condition || b.condition)
+        refuse("range", "the ranges of '" + a.name + "' and '" + b.name + "' differ");
+      for (const Output& output : first_.outputs)
+        for (const ArrayId array : defined_arrays(output))
+          if (mentions_array(b.lo, array) || mentions_array(b.hi, array))
+            refuse("data-extent", quoted(array) + " decides how far '" + second_.name + "' runs");
+    }
+  }
+
+  static bool mentions_array(Expr root, ArrayId array) {
+    bool found = false;
+    visit(root, [&](Expr node) {
+      const Read* read = as<Read>(node);
+      found = found || (read && read->array == array);
+    });
+    return found;
+  }
+
+  bool uses(const Stage& stage, SymbolId symbol) const {
+    bool found = false;
+    const auto look = [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const SizeRef* size = as<SizeRef>(node);
+        found = found || (size && size->symbol == symbol);
+      });
+    };
+    for_each_expr(stage, look);
+    for (const Output& output : stage.outputs)
+      for (const ArrayId array : defined_arrays(output))
+        for (const Expr extent : program_[array].shape) look(extent);
+    return found;
+  }
+
+  /// What the second stage sees of an output of the first: elements of the iteration that they share.
+  void handed_on(const Output& output) const {
+    for (const Output& version : second_.outputs) {
+      if (version.into == output.array)
+        refuse("version", quoted(version.array) + " is a new version of " + quoted(output.array));
+      for (const ArrayId array : defined_arrays(version))
+        for (const Expr extent : program_[array].shape)
+          if (mentions_array(extent, output.array))
+            refuse("data-extent", quoted(output.array) + " decides the shape of " + quoted(array));
+    }
+    for (const std::optional<ArrayId>& other : {output.offsets, output.keys})
+      if (other && reads(second_, *other))
+        refuse("whole", "'" + second_.name + "' needs all of " + quoted(*other));
+    if (!reads(second_, output.array)) return;
+    if (output.force) refuse("forced", quoted(output.array) + " is forced");
+    const auto places = places_of_shared(first_, output, static_cast<int>(depth_));
+    if (!places || output.offsets)
+      refuse("whole", "'" + second_.name + "' needs all of " + quoted(output.array));
+    for_each_expr(second_, [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const Read* read = as<Read>(node);
+        if (!read || read->array != output.array) return;
+        for (std::size_t d = 0; d < depth_; ++d) {
+          const auto place = static_cast<std::size_t>((*places)[d]);
+          const IndexRef* index = as<IndexRef>(node->args[place]);
+          if (!index || index->dim != second_.dims[d].id || read->rules[place] != Boundary::Inside)
+            refuse("other-element", "'" + second_.name + "' reads elements of " + quoted(output.array) +
+                                        " that other iterations compute");
+        }
+      });
+    });
+  }
+
+  const Program& program_;
+  const Stage& first_;
+  const Stage& second_;
+  std::size_t depth_;
+};
+
+}  // namespace
+
+std::optional<std::vector<int>> places_of_shared(const Stage& stage, const Output& output, int depth) {
+  std::vector<int> places;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(depth); ++d) {
+    if (!is<Cat>(output.combine[d])) return std::nullopt;
+    int found = -1;
+    for (std::size_t s = 0; s < output.at.size(); ++s) {
+      const IndexRef* index = as<IndexRef>(output.at[s]);
+      if (index && index->dim == stage.dims[d].id) found = static_cast<int>(s);
+    }
+    if (found < 0) return std::nullopt;
+    places.push_back(found);
+  }
+  return places;
+}
+
+std::optional<Reason> why_not_share(const Program& program, const Stage& first, const Stage& second,
+                                    int depth) {
+  try {
+    Judge(program, first, second, depth).run();
+    return std::nullopt;
+  } catch (Refusal& refusal) {
+    return Reason{std::move(refusal.code),
+                  {first.name, second.name},
+                  "'" + first.name + "' and '" + second.name + "' share no loop: " + refusal.text,
+                  second.place};
+  }
+}
+
+int most_shared(const Program& program, std::span<const Stage* const> stages) {
+  std::size_t most = stages.front()->dims.size();
+  for (const Stage* stage : stages) most = std::min(most, stage->dims.size());
+  for (int depth = static_cast<int>(most); depth > 0; --depth) {
+    bool all = true;
+    for (std::size_t a = 0; a < stages.size() && all; ++a)
+      for (std::size_t b = a + 1; b < stages.size() && all; ++b)
+        all = !why_not_share(program, *stages[a], *stages[b], depth);
+    if (all) return depth;
+  }
+  return 0;
+}
+
+}  // namespace twill

@@ -1,0 +1,30 @@
+// share: stages run in the same outer loops, one after the other in every iteration of them.
+//
+// The rules, not the choice. Unlike stages that are joined (fuse/join.h), they keep their own inner loops: a
+// fold over a row and the broadcast of its result over the same row, a collection of several elements per
+// point next to a value per point. What one of them computes in an iteration, the next one reads in the same
+// iteration, so that nothing but a part of the array has to be remembered.
+#pragma once
+
+#include "program/program.h"
+#include "program/reason.h"
+
+#include <optional>
+#include <span>
+
+namespace twill {
+
+/// Why the `depth` outermost dimensions of the two cannot be the same loops, with the work of `first` before
+/// that of `second` in every iteration; nothing if they can. Looks at the two alone.
+std::optional<Reason> why_not_share(const Program& program, const Stage& first, const Stage& second,
+                                    int depth);
+
+/// The subscripts of the output's write map, by position, that are the indices of the stage's `depth`
+/// outermost dimensions; nothing if one of them is not there by itself, or is not a Cat dimension: then the
+/// elements of one iteration are not known apart from the others.
+std::optional<std::vector<int>> places_of_shared(const Stage& stage, const Output& output, int depth);
+
+/// How many of the outermost dimensions all of the stages can share, each with all before it; 0: none.
+int most_shared(const Program& program, std::span<const Stage* const> stages);
+
+}  // namespace twill
