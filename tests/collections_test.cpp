@@ -13,12 +13,38 @@ namespace twill {
 namespace {
 
 struct Shape {
-  int passes, buffers;
+  int passes;   // loops that are inside of no other
+  int nested;   // loops inside of them
+  int buffers;  // arrays between them
   friend bool operator==(const Shape&, const Shape&) = default;
   friend std::ostream& operator<<(std::ostream& out, const Shape& shape) {
-    return out << shape.passes << " passes, " << shape.buffers << " buffers";
+    return out << "{" << shape.passes << ", " << shape.nested << ", " << shape.buffers << "}";
   }
 };
+
+/// Loops over parts of a range and over its points count as one.
+void count_loops(const BlockSchedule& block, int around, Shape& shape) {
+  for (const Pass& pass : block.passes) {
+    std::size_t loops = 0;
+    for (std::size_t i = 0; i < pass.stages.size(); ++i) {
+      const auto& chain = pass.loops.chains[i];
+      const auto own = chain.begin() + static_cast<std::ptrdiff_t>(i == 0 ? 0 : pass.loops.shared);
+      loops += static_cast<std::size_t>(
+          std::count_if(own, chain.end(), [](const ChainLevel& level) { return level.cut == Cut{}; }));
+      for (const BlockSchedule& inner : pass.stages[i].blocks)
+        count_loops(inner, around + (chain.empty() ? 0 : 1), shape);
+    }
+    if (loops == 0) continue;
+    if (around == 0) ++shape.passes;
+    shape.nested += static_cast<int>(loops) - (around == 0 ? 1 : 0);
+  }
+}
+
+Shape shape_of(const Schedule& schedule) {
+  Shape shape{0, 0, schedule.buffers};
+  count_loops(schedule.body, 0, shape);
+  return shape;
+}
 
 struct Case {
   const char* name;
@@ -28,169 +54,219 @@ struct Case {
 
 const Case cases[] = {
     // ---- vertical
-    {"MapOfAMapThatIsUsedAsWell", {2, 0}, {1, 0}, R"(
+    {"MapOfAMapThatIsUsedAsWell", {2, 0, 0}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> (p, y) { p[i] = 2 * x[i]
                                    y[i] = p[i] + 1 })"},
-    {"FilterOfAGenerator", {2, 1}, {1, 0}, R"(
+    {"FilterOfAGenerator", {2, 0, 1}, {1, 0, 0}, R"(
       def f(n: i64) -> y { p[i < n] = 3 * i % 7
                            y = [ 2 * v | v in p, v > 3 ] })"},
-    {"OnlyAPartIsRead", {2, 1}, {1, 0}, R"(
+    {"OnlyAPartIsRead", {2, 0, 1}, {1, 0, 0}, R"(
       def f(n: i64) -> y { p[i < 100] = n * i
                            y[i < 10] = p[i] + 1 })"},
-    {"OnlyAPartIsReadOfWhatIsUsedAsWell", {2, 0}, {2, 0}, R"(
+    {"OnlyAPartIsReadOfWhatIsUsedAsWell", {2, 0, 0}, {2, 0, 0}, R"(
       def f(n: i64) -> (p, y) { p[i < 100] = n * i
                                 y[i < 10] = p[i] + 1 })"},
-    {"OnlyTheLengthIsUsed", {2, 1}, {1, 0}, R"(
+    {"OnlyTheLengthIsUsed", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y { p[i] = 2 * x[i]
                               y[i < len(p)] = i })"},
-    {"ElementAndLength", {2, 1}, {1, 0}, R"(
+    {"ElementAndLength", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y { p[i] = 2 * x[i]
                               y[i] = p[i] / len(p) })"},
-    {"AShiftedElementIsReadOnce", {2, 1}, {1, 0}, R"(
+    {"AShiftedElementIsReadOnce", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y { p[i < N + 1] = i * i
                               y[i < N] = p[i + 1] - x[i] })"},
-    {"TwoElementsStayInMemory", {2, 1}, {2, 1}, R"(
+    {"TwoElementsStayInMemory", {2, 0, 1}, {2, 0, 1}, R"(
       def f(x: f64[N]) -> y { p[i < N + 1] = i * i
                               y[i < N] = p[i + 1] - p[i] * x[i] })"},
-    {"TwoFiltersOfOneMap", {3, 1}, {1, 0}, R"(
+    {"TwoFiltersOfOneMap", {3, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> (a, b) { p[i] = 2 * x[i]
                                    a = [ v | v in p, v > 0 ]
                                    b = [ v + 1 | v in p, v < 1 ] })"},
-    {"TwoFiltersOfOneMapThatIsUsedAsWell", {3, 0}, {1, 0}, R"(
+    {"TwoFiltersOfOneMapThatIsUsedAsWell", {3, 0, 0}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> (p, a, b) { p[i] = 2 * x[i]
                                       a = [ v | v in p, v > 0 ]
                                       b = [ v + 1 | v in p, v < 1 ] })"},
-    {"GenerateMapFilter", {3, 2}, {1, 0}, R"(
+    {"GenerateMapFilter", {3, 0, 2}, {1, 0, 0}, R"(
       def f(n: i64) -> y { p[i < n] = i * i
                            q[i] = p[i] % 5
                            y = [ v | v in q, v > 1 ] })"},
-    {"ThreeMapsOfOneMap", {4, 1}, {1, 0}, R"(
+    {"ThreeMapsOfOneMap", {4, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> (a, b, c) { p[i] = 2 * x[i]
                                       a[i] = p[i] + 1
                                       b[i] = p[i] + 2
                                       c[i] = p[i] + 3 })"},
-    {"FilterThenMap", {2, 1}, {1, 0}, R"(
+    {"FilterThenMap", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y { p = [ v * v | v in x, v > 0 ]
                               y[k] = p[k] + 1 })"},
-    {"FilterThenMapBothUsed", {2, 0}, {1, 0}, R"(
+    {"FilterThenMapBothUsed", {2, 0, 0}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> (p, y) { p = [ v * v | v in x, v > 0 ]
                                    y[k] = p[k] + 1 })"},
-    {"FilterThenFilter", {2, 1}, {1, 0}, R"(
+    {"FilterThenFilter", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y { p = [ v * v | v in x, v > 0 ]
                               y = [ v | v in p, v < 0.5 ] })"},
-    {"FilterThenSum", {2, 1}, {1, 0}, R"(
+    {"FilterThenSum", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { p = [ v | v in x, v > 0 ]
                               y = sum(k) p[k] })"},
-    {"FilterThenFlatMap", {2, 1}, {1, 0}, R"(
+    {"FilterThenFlatMap", {2, 1, 1}, {1, 1, 0}, R"(
       def f(x: i64[N]) -> y { p = [ v % 5 | v in x, v % 5 > 1 ]
                               y = [ 10 * v + j | v in p, j < v ] })"},
-    {"FilterThenScatter", {2, 1}, {1, 0}, R"(
+    {"FilterThenScatter", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { p = [ v % 8 | v in x, v % 3 == 1 ]
                               y: i64[8] = scatter(+) { [v] <- 1 | v in p } })"},
-    {"FilterThenGroup", {2, 1}, {1, 0}, R"(
+    {"FilterThenGroup", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> h { p = [ v | v in x, v % 3 == 1 ]
                               h = group(+) [ (v % 4, v) | v in p ] })"},
-    {"FilterAndAllItsConsumers", {6, 1}, {1, 0}, R"(
+    {"FilterAndAllItsConsumers", {6, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (a, b, c, d, e) { p = [ v | v in x, v % 3 == 1 ]
                                             a[k] = p[k] + 1
                                             b = [ v | v in p, v % 2 == 0 ]
                                             c = sum(k) p[k]
                                             d = max(k) i64(p[k] % 10)
                                             e: i64[8] = scatter(+) { [v % 8] <- v | v in p } })"},
-    {"FlatMapThenMap", {2, 1}, {1, 0}, R"(
+    {"FlatMapThenMap", {2, 1, 1}, {1, 1, 0}, R"(
       def f(n: i64) -> y { p = [ i * j | i < n, j < i ]
                            y[k] = p[k] + 1 })"},
-    {"FlatMapThenSumAndMax", {3, 1}, {1, 0}, R"(
+    {"FlatMapThenSumAndMax", {3, 1, 1}, {1, 1, 0}, R"(
       def f(n: i64) -> (s, m) { p = [ i * j | i < n, j < i, (i + j) % 2 == 0 ]
                                 s = sum(k) p[k]
                                 m = max(k) p[k] })"},
-    {"ZipOfTwoMaps", {3, 2}, {1, 0}, R"(
+    {"ZipOfTwoMaps", {3, 0, 2}, {1, 0, 0}, R"(
       def f(x: f64[N], y: f64[N]) -> z { p[i] = 2 * x[i]
                                          q[i] = y[i] + 1
                                          z[i] = p[i] * q[i] })"},
-    {"ConsumerJoinsTwoSetsAndAllIsUsed", {5, 0}, {1, 0}, R"(
+    {"ConsumerJoinsTwoSetsAndAllIsUsed", {5, 0, 0}, {1, 0, 0}, R"(
       def f(x: f64[N], y: f64[N]) -> (p, q, r, s, z) { p[i] = 2 * x[i]
                                                        q[i] = y[i] + 1
                                                        r[i] = p[i] * p[i]
                                                        s[i] = q[i] * q[i]
                                                        z[i] = r[i] * s[i] })"},
-    {"AFilterGuardsADivision", {2, 1}, {1, 0}, R"(
+    {"AFilterGuardsADivision", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { p = [ v % 3 | v in x, v % 3 != 0 ]
                               y[k] = 100 / p[k] })"},
-    {"ThePositionOfAnElementIsUsed", {2, 1}, {2, 1}, R"(
+    {"ThePositionOfAnElementIsUsed", {2, 0, 1}, {2, 0, 1}, R"(
       def f(x: i64[N]) -> y { p = [ v | v in x, v > 0 ]
                               y[k] = p[k] + k })"},
     // ---- horizontal
-    {"IndependentMapsOfOneRange", {3, 0}, {1, 0}, R"(
+    {"IndependentMapsOfOneRange", {3, 0, 0}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> (a, b, s) { a[i] = x[i] + 1
                                       b[i] = x[i] * x[i]
                                       s = sum(i) x[i] })"},
-    {"IndependentFlatMapsOfOneRange", {2, 0}, {1, 0}, R"(
+    {"IndependentFlatMapsOfOneRange", {2, 2, 0}, {1, 1, 0}, R"(
       def f(n: i64) -> (a, b) { a = [ i * j | i < n, j < 3 ]
                                 b = [ i + j | i < n, j < 3, i != j ] })"},
-    {"DifferentRanges", {2, 0}, {2, 0}, R"(
+    {"DifferentRanges", {2, 0, 0}, {2, 0, 0}, R"(
       def f(x: f64[N], y: f64[M]) -> (a, b) { a[i] = x[i] + 1
                                               b[i] = y[i] + 1 })"},
-    {"FourLoopsInTwoPairs", {4, 0}, {2, 0}, R"(
+    {"FourLoopsInTwoPairs", {4, 0, 0}, {2, 0, 0}, R"(
       def f(x: f64[N]) -> (a, b, c, d) { a[i] = x[i] + 1
                                          b[i] = x[i] + a[pad(0)]
                                          c[i] = x[i] + 2
                                          d[i] = x[i] + c[pad(0)] })"},
-    {"AChainOfDependencesOverOneRange", {3, 0}, {3, 0}, R"(
+    {"AChainOfDependencesOverOneRange", {3, 0, 0}, {3, 0, 0}, R"(
       def f(x: f64[N]) -> (a, b, c) { a[i] = x[i] + 1
                                       b[i] = x[i] + a[pad(0)]
                                       c[i] = x[i] + b[pad(0)] })"},
-    {"AThirdOneDependsOnBoth", {3, 0}, {2, 0}, R"(
+    {"AThirdOneDependsOnBoth", {3, 0, 0}, {2, 0, 0}, R"(
       def f(x: f64[N]) -> (a, b, c) { a[i] = x[i] + 1
                                       b[i] = a[i] * 2
                                       c[i] = a[i] + b[pad(0)] })"},
-    {"VerticalBeatsHorizontal", {3, 1}, {2, 1}, R"(
+    {"VerticalBeatsHorizontal", {3, 0, 1}, {2, 0, 1}, R"(
       def f(x: f64[N]) -> (p, y) { o[i < N + 1] = i * i
                                    p[i < N + 1] = 2 * i
                                    y[i < N] = o[i + 1] - o[i] + x[i] })"},
-    {"MeanAndVarianceInOnePass", {3, 1}, {1, 0}, R"(
+    {"MeanAndVarianceInOnePass", {3, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (m, v) { p[i] = 3 * (x[i] % 100)
                                    m = sum(i) p[i]
                                    v = sum(i) p[i] * p[i] })"},
+    // ---- stages with inner loops of their own
+    {"AFlatMapReadsItsProducerInTheOuterLoop", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> y { p[i] = x[i] % 1000
+                              y = [ 10 * p[i] + j | i, j < 3 ] })"},
+    {"AMapAndItsConsumersOfAllKinds", {6, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N], w: i64[M]) -> (a, b, c, d, e) { p[i] = x[i] % 1000
+                                                       a[i] = p[i] + 1
+                                                       b = [ v | v in p, v % 2 == 0 ]
+                                                       c = [ p[i] + j | i, j < 3 ]
+                                                       d = sum(i) p[i]
+                                                       stage e(i < N, j < M) {
+ out e: i64[M] at [j] = fold(+, i) cat(j) p[i] * (w[j] % 100) } })"},
+    {"AFilterAndItsConsumersOfAllKinds", {6, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N], w: i64[M]) -> (a, b, c, d, e) { p = [ v % 1000 | v in x, v % 3 == 1 ]
+                                                       a[k] = p[k] + 1
+                                                       b = [ v | v in p, v % 2 == 0 ]
+                                                       c = [ v + j | v in p, j < 3 ]
+                                                       d = sum(k) p[k]
+                                                       stage e(k < len(p), j < M) {
+ out e: i64[M] at [j] = fold(+, k) cat(j) p[k] * (w[j] % 100) } })"},
+    {"AFlatMapAndItsConsumersOfAllKinds", {6, 3, 1}, {1, 3, 0}, R"(
+      def f(n: i64, w: i64[M]) -> (a, b, c, d, e) { p = [ 10 * i + j | i < n, j < 4 ]
+                                                    a[k] = p[k] + 1
+                                                    b = [ v | v in p, v % 2 == 0 ]
+                                                    c = [ v + l | v in p, l < 3 ]
+                                                    d = sum(k) p[k]
+                                                    stage e(k < len(p), j < M) {
+ out e: i64[M] at [j] = fold(+, k) cat(j) p[k] * (w[j] % 100) } })"},
+    {"FlatMapFlatMapMapAllUsed", {3, 2, 0}, {1, 2, 0}, R"(
+      def f(n: i64) -> (p, q, y) { p = [ 10 * i + j | i < n, j < 4 ]
+                                   q = [ v * k | v in p, k < 3 ]
+                                   y[m] = q[m] + 1 })"},
+    {"IndependentMapsWithInnerArrays", {3, 3, 0}, {1, 1, 0}, R"(
+      def f(x: i64[N], w: i64[M]) -> (a, b, c) { a[i, j] = x[i] + w[j]
+                                                 b[i, j] = x[i] * 2 - w[j]
+                                                 c[i, j < M] = x[i] % 7 })"},
+    {"AFoldOfARowAndAMapOfIt", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N, M]) -> y { s[i] = sum(j) x[i, j] % 100
+                                 y[i] = 2 * s[i] + 1 })"},
+    {"SoftmaxOverRows", {4, 4, 3}, {1, 3, 0}, R"(
+      def f(x: f64[N, M]) -> y { m[i] = max(j) x[i, j]
+                                 e[i, j] = exp(x[i, j] - m[i])
+                                 s[i] = sum(j) e[i, j]
+                                 y[i, j] = e[i, j] / s[i] })"},
+    {"AFoldOfAWholeArrayEndsBeforeItIsUsed", {2, 0, 0}, {2, 0, 0}, R"(
+      def f(x: f64[N]) -> y { s = sum(i) x[i]
+                              y[i] = x[i] / s })"},
+    {"AProductOfMatricesKeepsItsLoops", {2, 3, 1}, {2, 3, 1}, R"(
+      def f(a: f64[N, K], b: f64[K, M]) -> y { c[i, j] = sum(k) a[i, k] * b[k, j]
+                                               y[i, j] = max(c[i, j], 0.0) })"},
     // ---- effects
-    {"AMapAndAPrintOfIt", {2, 1}, {1, 0}, R"(
+    {"AMapAndAPrintOfIt", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) { p[i] = x[i] % 7
                          for i < N { print(p[i]) } })"},
-    {"AFilterAndAPrintOfIt", {2, 1}, {1, 0}, R"(
+    {"AFilterAndAPrintOfIt", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) { p = [ v | v in x, v % 3 == 1 ]
                          for v in p { print(v) } })"},
-    {"AFlatMapAndAPrintOfIt", {2, 1}, {1, 0}, R"(
+    {"AFlatMapAndAPrintOfIt", {2, 1, 1}, {1, 1, 0}, R"(
       def f(n: i64) { p = [ 10 * i + j | i < n, j < i ]
                       for v in p { print(v) } })"},
-    {"TwoPrintsOfOneRange", {2, 0}, {2, 0}, R"(
+    {"TwoPrintsOfOneRange", {2, 0, 0}, {2, 0, 0}, R"(
       def f(x: i64[N]) { for i < N { print("a", x[i]) }
                          for i < N { print("b", x[i]) } })"},
-    {"ThreePrintsOfOneMap", {4, 1}, {3, 1}, R"(
+    {"ThreePrintsOfOneMap", {4, 0, 1}, {3, 0, 1}, R"(
       def f(x: i64[N]) { p[i] = x[i] % 7
                          for i < N { print("a", p[i]) }
                          for i < N { print("b", p[i]) }
                          for i < N { print("c", p[i]) } })"},
     // ---- what the user says
-    {"Never", {2, 1}, {2, 1}, R"(
+    {"Never", {2, 0, 1}, {2, 0, 1}, R"(
       def f(x: f64[N]) -> y {
         @never
         p[i] = 2 * x[i]
         y[i] = p[i] + 1 })"},
-    {"Recompute", {2, 1}, {1, 0}, R"(
+    {"Recompute", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y {
         @recompute
         p[i < N + 1] = i * i
         y[i < N] = p[i + 1] - p[i] * x[i] })"},
-    {"RecomputeForEveryReader", {3, 0}, {1, 0}, R"(
+    {"RecomputeForEveryReader", {3, 0, 0}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> (p, y, z) {
         @recompute
         p[i] = x[i] * x[i]
         y[i] = p[i] + p[N - 1 - i]
         z[i < N] = p[N - 1 - i] })"},
-    {"AnExpensiveMapStaysOutOfALoopThatRunsInOrder", {2, 1}, {2, 1}, R"(
+    {"AnExpensiveMapStaysOutOfALoopThatRunsInOrder", {2, 0, 1}, {2, 0, 1}, R"(
       def f(x: f64[N]) { p[i] = exp(x[i]) * sin(x[i])
                          for i < N { print(p[i] > 1) } })"},
-    {"Always", {2, 1}, {1, 0}, R"(
+    {"Always", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) {
         @always
         p[i] = exp(x[i]) * sin(x[i])
@@ -248,10 +324,10 @@ const Case cases[] = {
                                    y[i] = a[i] + a[N - 1 - i]
                                    z[i] = b[i] - b[N - 1 - i] })"},
     // ---- groups
-    {"MapThenGroupWithAnOperator", {2, 1}, {1, 0}, R"(
+    {"MapThenGroupWithAnOperator", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> h { p[i] = x[i] % 1000
                               h = group(+) [ (v % 4, v) | v in p ] })"},
-    {"FilterThenCollectIntoBuckets", {2, 1}, {1, 0}, R"(
+    {"FilterThenCollectIntoBuckets", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> h { p = [ v | v in x, v % 3 == 1 ]
                               h = group [ (v % 4, v) | v in p ] })"},
 };
@@ -273,7 +349,7 @@ TEST_P(Collections, FewerPassesAndTheSameResult) {
     options.simplify = clusters != Clusters::None;
     options.compiler.cache = cache.path();
     const Compilation compilation = compile(program, machine, options);
-    EXPECT_EQ((Shape{compilation.schedule->passes, compilation.schedule->buffers}),
+    EXPECT_EQ(shape_of(*compilation.schedule),
               clusters == Clusters::None ? GetParam().before : GetParam().after);
     for (int k = 0; k < 5; ++k) {
       const std::vector<Data> inputs = random_inputs(*program, rng);

@@ -150,6 +150,23 @@ const Found found[] = {
         stage a(i < N + 1, j < 3) { out a: i64[3] at [j] = fold(last, i) cat(j) if i < N then x[i, j] else 7 }
       }
     )"},
+    {"ANaNThatMeetsTheIdentityOfAGroup", R"(
+      op most(a: f64, b: f64) -> f64 associative { identity -inf
+                                                   max(a, b) }
+      strict def f(x: f64[N]) -> g { g = group(most) [ (0, v / (v - v)) | v in x ] }
+    )"},
+    {"TheSignOfAZeroBehindAnFma", R"(
+      strict def f(x: f64[N]) -> a {
+        a[i] = -fma(0.0 * x[i], 0.0, -0.0)
+      }
+    )"},
+    {"AnErrorInWhatNobodyNeedsBesideALoopThatIsNeeded", R"(
+      def f(x: f64[N], y: i64[M]) -> a {
+        a[i < M] = do { s = sum(k < i) x[clamp(0)]
+                        t = product(k < i) 0.0
+                        1.0 }
+      }
+    )"},
 };
 
 std::string name_of_found(const testing::TestParamInfo<Found>& one) { return one.param.name; }

@@ -274,12 +274,16 @@ class Greedy {
     if (is_group_between(a, b) || is_group_between(b, a) || groups_before(a).contains(b))
       return reason("cycle", first, second,
                     "what is computed between them needs the one and is needed by the other");
-    for (const int x : sets) {
-      for (const int y : sets) {
-        if (rank_[index(x)] >= rank_[index(y)] || group_of_[index(x)] == group_of_[index(y)]) continue;
-        const Stage &before = joiner_[sets_[index(x)].holder], &after = joiner_[sets_[index(y)].holder];
-        if (auto apart = why_not_share(region_.program, before, after, 1)) return apart;
-        if (auto worse = why_worse_to_share(before, after)) return worse;
+    std::vector<Stage> stages;
+    for (const int set : sets) stages.push_back(joiner_[sets_[index(set)].holder]);
+    std::set<ArrayId> passed;
+    if (auto apart = visit_points(region_.program, stages, passed)) return apart;
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      for (std::size_t k = i + 1; k < sets.size(); ++k) {
+        const int x = sets[i], y = sets[k];
+        if (group_of_[index(x)] == group_of_[index(y)]) continue;
+        if (auto apart = why_not_share(region_.program, stages[i], stages[k], 1)) return apart;
+        if (auto worse = why_worse_to_share(stages[i], stages[k])) return worse;
         if (in_order_[index(sets_[index(x)].holder)] != in_order_[index(sets_[index(y)].holder)])
           return reason("parallelism", x, y, "only one of them runs in order");
         if (streams(sets_[index(x)].holder, sets_[index(y)].holder) > most_streams)
@@ -292,6 +296,8 @@ class Greedy {
                             {before, after},
                             "'" + before + "' and '" + after + "' share their outer loops",
                             joiner_[sets_[index(second)].holder].place});
+    for (std::size_t k = 0; k < sets.size(); ++k)
+      joiner_.replace(sets_[index(sets[k])].holder, std::move(stages[k]));
     for (const int set : sets) group_of_[index(set)] = b;
     groups_[index(a)].clear();
     groups_[index(b)] = std::move(sets);

@@ -248,6 +248,7 @@ CText CExpressions::apply(Prim prim, const Type& type, std::vector<CText> operan
   const auto helper = [&](const std::string& family) { return call(context_.prelude.need(family + suffix)); };
   switch (prim) {
     case Prim::Neg: {
+      if (program_.strict && (scalar == Scalar::F32 || scalar == Scalar::F64)) return helper("twill_negate");
       std::string text = "-" + in_parentheses(a, 15);
       if (type.is_integer() && info(scalar).bytes < 4)
         return {"(" + std::string(info(scalar).c_name) + ")(" + text + ")", 14};

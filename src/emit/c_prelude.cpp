@@ -80,6 +80,28 @@ static inline int64_t twill_mirror(int64_t i, int64_t n) {
        R"c(static inline T twill_max_S(T a, T b) { return a > b ? a : b; }
 )c",
        {}},
+      {"twill_negate_f32",
+       R"c(/* The sign changes, whatever is behind it: compilers take -fma(a, b, c) for fma(-a, b, -c), which has another zero. */
+static inline float twill_negate_f32(float a) {
+  uint32_t bits;
+  memcpy(&bits, &a, sizeof bits);
+  bits ^= UINT32_C(1) << 31;
+  memcpy(&a, &bits, sizeof a);
+  return a;
+}
+)c",
+       {}},
+      {"twill_negate_f64",
+       R"c(/* The sign changes, whatever is behind it: compilers take -fma(a, b, c) for fma(-a, b, -c), which has another zero. */
+static inline double twill_negate_f64(double a) {
+  uint64_t bits;
+  memcpy(&bits, &a, sizeof bits);
+  bits ^= UINT64_C(1) << 63;
+  memcpy(&a, &bits, sizeof a);
+  return a;
+}
+)c",
+       {}},
       {"twill_fmin",
        R"c(/* The other operand when one is NaN. */
 static inline T twill_fmin_S(T a, T b) { return b != b || a < b ? a : b; }

@@ -25,10 +25,27 @@ bool acts_as_one(const Output& output) {
                      [&](const Combine& combine) { return combine == output.combine.front(); });
 }
 
+/// Does the output fold arrays, element by element, along its outermost dimension?
+bool folds_arrays(const Output& output) {
+  return is<Fold>(output.combine.front()) &&
+         std::all_of(output.combine.begin(), output.combine.end(), [&](const Combine& combine) {
+           return is<Cat>(combine) || combine == output.combine.front();
+         });
+}
+
+/// Does the range depend on nothing but sizes?
+bool has_plain_range(const Dim& dim) {
+  bool plain = true;
+  for (const Expr bound : {dim.lo, dim.hi})
+    visit(bound, [&](Expr node) { plain = plain && !as<Read>(node) && !as<IndexRef>(node); });
+  return plain;
+}
+
 /// How the points of the second stage are found among those of the first.
 struct Meeting {
   std::map<DimId, DimId> names;        // dimensions of the second that are dimensions of the first
   const Output* collection = nullptr;  // the second goes through this output of the first
+  bool runs_inside = false;            // its inner loops run whether the point is in the collection or not
   std::map<const Node*, Expr> values;  // reads of the second, and what they stand for
 };
 
@@ -206,8 +223,13 @@ class Judge {
         return refuse("depth",
                       "'" + second_.name + "' has loops inside, and '" + first_.name + "' has effects");
       if (meeting.collection->guard &&
-          !std::all_of(second_.outputs.begin(), second_.outputs.end(), acts_as_one))
-        return refuse("guard", "the loops inside of '" + second_.name + "' have results of their own");
+          !std::all_of(second_.outputs.begin(), second_.outputs.end(), acts_as_one)) {
+        // Then the loops inside run for elements that are not in the collection as well.
+        meeting.runs_inside = true;
+        if (!std::all_of(second_.outputs.begin(), second_.outputs.end(), folds_arrays) ||
+            !std::all_of(second_.dims.begin() + 1, second_.dims.end(), has_plain_range))
+          return refuse("guard", "the loops inside of '" + second_.name + "' have results of their own");
+      }
     }
     return meeting;
   }
@@ -318,16 +340,16 @@ void rename_inside(Program& program, std::vector<Dim>& dims, const std::vector<D
 }
 
 /// Makes the loops of a stage that goes over a collection those that fill it.
-void go_through(Program& program, Stage& stage, const Stage& first, const Output& collection) {
+void go_through(Program& program, Stage& stage, const Stage& first, const Meeting& meeting) {
   ExprPool& pool = *program.pool;
-  const Expr passes = collection.guard;
+  const Expr passes = meeting.collection->guard;
   const auto both = [&](Expr guard) {
     if (!passes) return guard;
     return guard ? pool.apply(Prim::And, {passes, guard}) : passes;
   };
   stage.dims.erase(stage.dims.begin());
   for (Dim& inner : stage.dims) {
-    if (!passes) break;
+    if (!passes || meeting.runs_inside) break;
     // Nothing inside happens for an element that is not in the collection.
     if (!as<Literal>(inner.lo)) inner.lo = pool.select(passes, inner.lo, pool.integer(0));
     inner.hi = pool.select(passes, inner.hi, as<Literal>(inner.lo) ? inner.lo : pool.integer(0));
@@ -362,7 +384,7 @@ Stage joined(Program& program, const Stage& first, const Stage& second, const st
   Stage rest = second;
   settle(*program.pool, rest, *meeting);
   if (meeting->collection) {
-    go_through(program, rest, first, *meeting->collection);
+    go_through(program, rest, first, *meeting);
   } else {
     rest.dims = first.dims;
   }

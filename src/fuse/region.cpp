@@ -145,17 +145,20 @@ std::set<ArrayId> gone_into(const Region& region, const UseTable& uses, int prod
     return std::any_of(stages.begin(), stages.end(), [&](int s) { return s != producer && s != consumer; });
   };
   for (const Output& output : stage.outputs) {
-    bool needed = false;
+    bool needed = false, used = false;
     const bool collects =
         !output.combine.empty() && (is<Append>(output.combine.back()) || is<Group>(output.combine.back()));
     for (const ArrayId array : defined_arrays(output)) {
       needed = needed || uses.is_held(array) || needed_by(uses.readers(array));
+      used = used || uses.readers(array).contains(consumer);
       const Expr length = collects ? region.program[array].shape.front() : Expr{};
       const auto* size = as<SizeRef>(length);
       needed = needed || (size && (uses.is_held(size->symbol) || needed_by(uses.users(size->symbol))) &&
                           !takes_over(region.program, next, length));
+      used = used || (size && uses.users(size->symbol).contains(consumer));
     }
-    if (needed) continue;
+    // What nobody needs at all is not for fusion to remove.
+    if (needed || !used) continue;
     for (const ArrayId array : defined_arrays(output)) gone.insert(array);
   }
   return gone;

@@ -1,6 +1,7 @@
 #include "fuse/sets.h"
 
 #include "fuse/join.h"
+#include "fuse/share.h"
 #include "program/edit.h"
 
 #include <algorithm>
@@ -53,15 +54,41 @@ void join_all(Joiner& joiner, const std::vector<int>& members) {
   if (parts.size() > 1) throw Refusal{std::move(*apart)};
 }
 
+/// Removes those of the arrays that nobody needs any more.
+void drop_unused(Region& region, const std::set<ArrayId>& arrays) {
+  if (arrays.empty()) return;
+  const UseTable uses(region);
+  for (std::size_t s = 0; s < region.stages.size(); ++s) {
+    Stage& stage = region.stages[s];
+    std::erase_if(stage.outputs, [&](const Output& output) {
+      if (!arrays.contains(output.array) || uses.is_held(output.array) ||
+          !uses.readers(output.array).empty() || stage.outputs.size() == 1)
+        return false;
+      // Its length may be needed, unless another output has the same.
+      const Expr length = region.program[output.array].shape.front();
+      const std::set<int>& users = uses.users(as<SizeRef>(length)->symbol);
+      const bool counted =
+          std::any_of(users.begin(), users.end(), [&](int user) { return user != static_cast<int>(s); });
+      return !counted || std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& other) {
+        return &other != &output && is<Append>(other.combine.front()) &&
+               region.program[other.array].shape.front() == length;
+      });
+    });
+  }
+}
+
 /// Puts the stages of a list into the order of the sets, each set as one stage.
-void fuse_list(Region& region, const StageSets& list) {
+void fuse_list(Region& region, const ClusterSets& list) {
   std::map<std::string_view, int> position;
   for (std::size_t s = 0; s < region.stages.size(); ++s)
     position[region.stages[s].name] = static_cast<int>(s);
   std::vector<int> order;
   std::map<std::string, int> last_effect;
   std::vector<std::vector<int>> sets;
-  for (const std::vector<std::string>& names : list.sets) {
+  std::vector<StageSet> all;
+  for (const std::vector<StageSet>& cluster : list.clusters)
+    all.insert(all.end(), cluster.begin(), cluster.end());
+  for (const StageSet& names : all) {
     std::vector<int> members;
     for (const std::string& name : names) {
       const auto found = position.find(name);
@@ -91,31 +118,31 @@ void fuse_list(Region& region, const StageSets& list) {
   std::vector<Stage> fused;
   for (const std::vector<int>& members : sets)
     fused.push_back(std::move(region.stages[static_cast<std::size_t>(members.back())]));
+  std::size_t first = 0;
+  std::set<ArrayId> passed;
+  for (const std::vector<StageSet>& cluster : list.clusters) {
+    if (auto reason = visit_points(region.program, std::span(fused).subspan(first, cluster.size()), passed))
+      throw Refusal{std::move(*reason)};
+    first += cluster.size();
+  }
   region.stages = std::move(fused);
+  drop_unused(region, passed);
 }
 
 }  // namespace
 
-std::vector<StageSets> sets_of(std::span<const ClusterSets> lists) {
-  std::vector<StageSets> result;
-  for (const ClusterSets& list : lists) {
-    result.push_back({list.owner, list.branch, {}});
-    for (const std::vector<StageSet>& cluster : list.clusters)
-      for (const StageSet& set : cluster) result.back().sets.push_back(set);
-  }
-  return result;
-}
-
-Result<std::shared_ptr<const Program>, Reason> fuse_sets(const std::shared_ptr<const Program>& program,
-                                                         std::span<const StageSets> lists) {
-  const bool any = std::any_of(lists.begin(), lists.end(), [](const StageSets& list) {
-    return std::any_of(list.sets.begin(), list.sets.end(), [](const auto& set) { return set.size() > 1; });
+Result<std::shared_ptr<const Program>, Reason> fuse_clusters(const std::shared_ptr<const Program>& program,
+                                                             std::span<const ClusterSets> lists) {
+  const bool any = std::any_of(lists.begin(), lists.end(), [](const ClusterSets& list) {
+    return std::any_of(list.clusters.begin(), list.clusters.end(), [](const std::vector<StageSet>& cluster) {
+      return cluster.size() != 1 || cluster.front().size() > 1;
+    });
   });
   if (!any) return program;
   auto fused = std::make_shared<Program>(*program);
   try {
     in_all_regions(*fused, [&](Region& region) {
-      for (const StageSets& list : lists)
+      for (const ClusterSets& list : lists)
         if (list.owner == region.owner && list.branch == region.branch) fuse_list(region, list);
       return false;
     });

@@ -16,27 +16,19 @@ namespace twill {
 using StageSet = std::vector<std::string>;
 
 /// The stages of one list (the program's own if `owner` is empty, or those of a block of that stage;
-/// `branch`: 1 for `otherwise`) as sets, in the order in which they run.
-struct StageSets {
-  std::string owner;
-  int branch = 0;
-  std::vector<StageSet> sets;
-};
-
-/// The same as clusters: sets in one cluster share their outer loops (fuse/share.h).
+/// `branch`: 1 for `otherwise`) as sets, in the order in which they run. The sets of a cluster share their
+/// outer loops (fuse/share.h).
 struct ClusterSets {
   std::string owner;
   int branch = 0;
   std::vector<std::vector<StageSet>> clusters;
 };
 
-/// The sets of all clusters.
-std::vector<StageSets> sets_of(std::span<const ClusterSets> lists);
-
 /// The program with the sets as its stages, or the reason why that is not possible. Lists that are not
-/// mentioned stay as they are.
-Result<std::shared_ptr<const Program>, Reason> fuse_sets(const std::shared_ptr<const Program>& program,
-                                                         std::span<const StageSets> lists);
+/// mentioned stay as they are. A set that goes through a collection that another one of its cluster fills
+/// visits the points of that.
+Result<std::shared_ptr<const Program>, Reason> fuse_clusters(const std::shared_ptr<const Program>& program,
+                                                             std::span<const ClusterSets> lists);
 
 /// Joins stages of a list, step by step.
 class Joiner {
@@ -49,6 +41,10 @@ class Joiner {
   void join(int first, int second);
 
   const Stage& operator[](int position) const { return region_.stages[static_cast<std::size_t>(position)]; }
+  /// The stage at a position computes the same in another way.
+  void replace(int position, Stage stage) {
+    region_.stages[static_cast<std::size_t>(position)] = std::move(stage);
+  }
   const UseTable& uses() const { return uses_; }
 
  private:

@@ -1,7 +1,9 @@
 #include "fuse/share.h"
 
+#include "fuse/join.h"
 #include "fuse/profit.h"
 #include "fuse/region.h"
+#include "program/edit.h"
 
 #include <algorithm>
 #include <map>
@@ -168,6 +170,49 @@ std::optional<Reason> why_not_share(const Program& program, const Stage& first, 
                   "'" + first.name + "' and '" + second.name + "' share no loop: " + refusal.text,
                   second.place};
   }
+}
+
+std::optional<Result<Stage, Reason>> over_points_of(Program& program, const Stage& first,
+                                                    const Stage& second) {
+  if (second.dims.empty() || !as<SizeRef>(second.dims.front().hi)) return std::nullopt;
+  const Expr length = second.dims.front().hi;
+  // What the second needs of the first: what has the length that it goes through.
+  Stage filling = first;
+  filling.effects.clear();
+  std::erase_if(filling.outputs, [&](const Output& output) {
+    return !is<Append>(output.combine.front()) || program[output.array].shape.front() != length;
+  });
+  if (filling.outputs.empty()) return std::nullopt;
+  std::set<ArrayId> gone;
+  for (const Output& output : filling.outputs) gone.insert(output.array);
+  if (auto reason = why_not_join({program, filling, second, gone})) return std::move(*reason);
+  Stage result = joined(program, filling, second, gone);
+  for (std::size_t d = 0; d < first.dims.size(); ++d) {
+    const DimId own = program.add_dim(first.dims[d].name);
+    for_each_slot(result, [&](Expr& slot) {
+      if (!slot) return;
+      slot = rewrite(*program.pool, slot, [&](Expr node) -> Expr {
+        const IndexRef* index = as<IndexRef>(node);
+        return index && index->dim == first.dims[d].id ? program.pool->index(own, node->place) : Expr{};
+      });
+    });
+    result.dims[d].id = own;
+  }
+  return result;
+}
+
+std::optional<Reason> visit_points(Program& program, std::span<Stage> stages, std::set<ArrayId>& passed) {
+  for (std::size_t k = 1; k < stages.size(); ++k) {
+    for (std::size_t i = 0; i < k; ++i) {
+      auto over = over_points_of(program, stages[i], stages[k]);
+      if (!over) continue;
+      if (!*over) return std::move(*over).why();
+      for (const Output& output : stages[i].outputs)
+        if (reads(stages[k], output.array)) passed.insert(output.array);
+      stages[k] = std::move(*over).value();
+    }
+  }
+  return std::nullopt;
 }
 
 int most_shared(const Program& program, std::span<const Stage* const> stages) {

@@ -6,10 +6,12 @@
 // iteration, so that nothing but a part of the array has to be remembered.
 #pragma once
 
+#include "base/error.h"
 #include "program/program.h"
 #include "program/reason.h"
 
 #include <optional>
+#include <set>
 #include <span>
 
 namespace twill {
@@ -23,6 +25,16 @@ std::optional<Reason> why_not_share(const Program& program, const Stage& first, 
 /// outermost dimensions; nothing if one of them is not there by itself, or is not a Cat dimension: then the
 /// elements of one iteration are not known apart from the others.
 std::optional<std::vector<int>> places_of_shared(const Stage& stage, const Output& output, int depth);
+
+/// The second stage, which goes through a collection that the first one fills, as a stage that visits the
+/// points of the first and computes what is in the collection by itself; nothing if it does not go through
+/// one, or the reason why it cannot be.
+std::optional<Result<Stage, Reason>> over_points_of(Program& program, const Stage& first,
+                                                    const Stage& second);
+
+/// Does so for stages that are to share their loops, each with all before it. `passed`: the collections that
+/// are not gone through any more.
+std::optional<Reason> visit_points(Program& program, std::span<Stage> stages, std::set<ArrayId>& passed);
 
 /// How many of the outermost dimensions all of the stages can share, each with all before it; 0: none.
 int most_shared(const Program& program, std::span<const Stage* const> stages);

@@ -256,7 +256,7 @@ Cluster random_together(const Program& program, const std::vector<const Stage*>&
 }  // namespace
 
 bool can_cluster(const std::shared_ptr<const Program>& program, std::span<const ClusterSets> lists) {
-  const auto fused = fuse_sets(program, sets_of(lists));
+  const auto fused = fuse_clusters(program, lists);
   if (!fused || !diagnose(**fused, {.unused_inputs = false}).empty()) return false;
   std::map<std::string, const Stage*> by_name;
   for_each_stage((*fused)->stages, [&](const Stage& stage) { by_name[stage.name] = &stage; });
@@ -272,7 +272,7 @@ bool can_cluster(const std::shared_ptr<const Program>& program, std::span<const 
 
 Plan random_plan(const std::shared_ptr<const Program>& program, const Machine& machine, Rng& rng) {
   const std::vector<ClusterSets> clusters = random_clusters(program, rng);
-  const std::shared_ptr<const Program> fused = *fuse_sets(program, sets_of(clusters));
+  const std::shared_ptr<const Program> fused = *fuse_clusters(program, clusters);
   Plan plan = default_plan(program, machine, clusters).plan;
   std::map<std::string, const Stage*> stages;
   for_each_stage(fused->stages, [&](const Stage& stage) { stages[stage.name] = &stage; });

@@ -431,9 +431,11 @@ class Planner {
   std::optional<Cluster> together(std::span<const Stage* const> stages, const Site& site) {
     int depth = most_shared(program_, stages);
     ensure(depth > 0, "default_plan: the sets of a cluster can share a loop");
-    // Each stage has an inner loop of its own, for SIMD lanes, if that is possible.
-    for (const Stage* stage : stages)
-      depth = std::min(depth, std::max(1, static_cast<int>(stage->dims.size()) - 1));
+    // Rather a part of an array between loops for SIMD lanes than single values in a loop without.
+    const bool lanes = std::any_of(stages.begin(), stages.end(), [&](const Stage* stage) {
+      return static_cast<int>(stage->dims.size()) == depth && takes_lanes(*stage, depth - 1);
+    });
+    if (lanes && depth > 1) --depth;
     for (const bool cores : {true, false}) {
       if (cores && site.inside_parallel) continue;
       if (auto cluster = inside(stages, shared_levels(stages, depth, cores), depth, site)) return cluster;
@@ -444,6 +446,14 @@ class Planner {
                                     stages.back()->name + "' together",
                                 stages.back()->place});
     return std::nullopt;
+  }
+
+  /// Could the dimension be given to SIMD lanes?
+  static bool takes_lanes(const Stage& stage, int d) {
+    const auto extent = literal_extent(stage.dims[d]);
+    return (!extent || *extent >= 8) && stage.effects.empty() &&
+           std::all_of(stage.outputs.begin(), stage.outputs.end(),
+                       [&](const Output& o) { return is<Cat>(o.combine[d]) || is<Fold>(o.combine[d]); });
   }
 
   std::vector<ChainLevel> shared_levels(std::span<const Stage* const> stages, int depth, bool cores) const {
@@ -579,7 +589,7 @@ Planned default_plan(const Program& program, const Machine& machine) {
 
 Planned default_plan(const std::shared_ptr<const Program>& program, const Machine& machine,
                      std::span<const ClusterSets> lists) {
-  const auto fused = fuse_sets(program, sets_of(lists));
+  const auto fused = fuse_clusters(program, lists);
   ensure(bool(fused), "default_plan: the sets can be joined");
   Planned planned = Planner(**fused, machine, lists).run();
   for (BlockPlan& block : planned.plan.blocks) {

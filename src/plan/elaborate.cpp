@@ -258,19 +258,20 @@ class Elaboration {
 
 Result<Schedule, Reason> elaborate(std::shared_ptr<const Program> program, const Machine&, const Plan& plan) {
   Plan joined = plan;
-  std::vector<StageSets> lists;
+  std::vector<ClusterSets> lists;
   for (BlockPlan& block : joined.blocks) {
-    StageSets list{block.owner, block.branch, {}};
+    ClusterSets list{block.owner, block.branch, {}};
     for (Cluster& cluster : block.clusters) {
+      list.clusters.emplace_back();
       for (Instance& instance : cluster.instances) {
         if (instance.stages.empty()) return Reason{"no-stage", {}, "an instance without a stage", {}};
-        list.sets.push_back(instance.stages);
+        list.clusters.back().push_back(instance.stages);
         instance.stages = {instance.name()};
       }
     }
     lists.push_back(std::move(list));
   }
-  auto fused = fuse_sets(program, lists);
+  auto fused = fuse_clusters(program, lists);
   if (!fused) return fused.why();
   Schedule schedule;
   schedule.program = std::move(fused).value();
