@@ -150,6 +150,12 @@ const Found found[] = {
         stage a(i < N + 1, j < 3) { out a: i64[3] at [j] = fold(last, i) cat(j) if i < N then x[i, j] else 7 }
       }
     )"},
+    {"DataThatLeadOutsideOfTheArrayThatIsWritten", R"(
+      def f(p: i64[N + 2]) -> (a, b) {
+        a[i < p[1] % 9] into p = 0
+        b[i < p[0] % 9] into p = scan(+, i) 1
+      }
+    )"},
     {"ANaNThatMeetsTheIdentityOfAGroup", R"(
       op most(a: f64, b: f64) -> f64 associative { identity -inf
                                                    max(a, b) }
@@ -161,10 +167,15 @@ const Found found[] = {
       }
     )"},
     {"AnErrorInWhatNobodyNeedsBesideALoopThatIsNeeded", R"(
-      def f(x: f64[N], y: i64[M]) -> a {
-        a[i < M] = do { s = sum(k < i) x[clamp(0)]
-                        t = product(k < i) 0.0
-                        1.0 }
+      def f(x: f64[N], y: i64[M]) -> s {
+        stage s(i < M) {
+          block {
+            f = sum(k < i) x[clamp(0)]
+            g: f64 = product(k < i) 0.0
+            a: f64 = 0.0
+          }
+          out s: f64[M] at [i] = seq(i) a
+        }
       }
     )"},
 };

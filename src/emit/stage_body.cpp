@@ -93,6 +93,12 @@ std::vector<Expr> StageNest::place(const Role& role) {
   return at;
 }
 
+Statement StageNest::store(const Role& role, std::vector<Expr> at, Expr value) {
+  Statement put = t_.put(role.target, std::move(at), value);
+  std::get<Put>(put.kind).checked = role.checked;
+  return put;
+}
+
 namespace {
 
 /// Takes the effects out of code that runs a second time to learn sizes only.
@@ -165,7 +171,7 @@ Code StageNest::outputs(const Block* block) {
           std::vector<Expr> at = here;
           at.insert(at.end(), indices.begin(), indices.end());
           Code copy;
-          copy.push_back(t_.put(role.target, at, t_.read(result, indices)));
+          copy.push_back(store(role, at, t_.read(result, indices)));
           return copy;
         });
         add_guarded(code, at_point(output.guard), std::move(body));
@@ -244,7 +250,7 @@ Code StageNest::complete(Role& role, Expr value) {
   const auto scatter = std::find_if(role.output->combine.begin(), role.output->combine.end(),
                                     [](const Combine& c) { return is<Scatter>(c); });
   if (scatter == role.output->combine.end()) {
-    code.push_back(t_.put(role.target, place(role), value));
+    code.push_back(store(role, place(role), value));
     return code;
   }
   const auto& op = std::get<Scatter>(*scatter).op;
@@ -267,7 +273,7 @@ Code StageNest::scan_step(Role& role, Expr value) {
     } else {
       code.push_back(t_.accumulate(role.running, {}, value, scan.op));
     }
-    if (!first_pass_) code.push_back(t_.put(role.target, place(role), t_.read(role.running)));
+    if (!first_pass_) code.push_back(store(role, place(role), t_.read(role.running)));
     return code;
   }
   // Other dimensions run inside: the element before is in the output itself.

@@ -43,6 +43,7 @@ void StageNest::find_roles() {
     role.schedule = schedule_.outputs[i];
     role.position = static_cast<int>(i);
     role.target = output.array;
+    role.checked = may_write_outside(t_.program(), stage_, output);
     role.read_back = reads(stage_, output.array);
     for (std::size_t d = 0; d < output.combine.size(); ++d) {
       const Combine& combine = output.combine[d];

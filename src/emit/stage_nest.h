@@ -80,6 +80,7 @@ class StageNest {
     int tile_loop = -1;
     std::map<std::vector<std::int64_t>, ArrayId> held;
     ArrayId touched;         // a fold into an array: does the element have a point, and is it replaced?
+    bool checked = false;    // data may lead outside of the target
     bool read_back = false;  // later points read what earlier ones wrote
     // scan
     int scan_dim = -1;
@@ -171,6 +172,7 @@ class StageNest {
   Code init_region(const Role& role, const FoldGroup& group);
   Code fold_into(const FoldGroup& group, const Role& role, Expr value);
   std::vector<Expr> place(const Role& role);
+  Statement store(const Role& role, std::vector<Expr> at, Expr value);
   Expr row_of(const Role& role);
   Expr at_point(Expr e);
   Expr fold_constants(Expr e);

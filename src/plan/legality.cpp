@@ -14,6 +14,32 @@ bool bounds_depend(const Stage& stage, int d, int e) {
          (dim.condition && mentions(dim.condition, other));
 }
 
+bool may_write_outside(const Program& program, const Stage& stage, const Output& output) {
+  std::set<DimId> by_data;
+  const auto depends = [&](Expr bound) {
+    bool data = false;
+    visit(bound, [&](Expr node) {
+      const IndexRef* index = as<IndexRef>(node);
+      data = data || as<Read>(node) || (index && by_data.contains(index->dim));
+    });
+    return data;
+  };
+  for (const Dim& dim : stage.dims)
+    if (!dim.hi || depends(dim.lo) || depends(dim.hi)) by_data.insert(dim.id);
+  for (std::size_t s = 0; s < output.at.size(); ++s) {
+    if (!depends(output.at[s])) continue;
+    // Mostly the array is as long as the range.
+    const IndexRef* index = as<IndexRef>(output.at[s]);
+    const auto whole = std::find_if(stage.dims.begin(), stage.dims.end(), [&](const Dim& dim) {
+      const Literal* lo = as<Literal>(dim.lo);
+      return index && dim.id == index->dim && lo && lo->value.i >= 0 &&
+             dim.hi == program[output.array].shape[s];
+    });
+    if (whole == stage.dims.end()) return true;
+  }
+  return false;
+}
+
 namespace {
 
 /// Thrown inside this file only; why_illegal turns it into its result.
@@ -187,6 +213,8 @@ class Judge {
       if (!is<Cat>(combine) && !is<Fold>(combine)) refuse("illegal-tile", name + " is not only folded");
     }
     if (!std::holds_alternative<Formula>(stage_.body)) refuse("illegal-tile", "the body is a block");
+    if (may_write_outside(program_, stage_, output))
+      refuse("illegal-tile", "data decide where " + name + " is written");
     if (output.into && !output.accumulates)
       refuse("illegal-tile", name + " keeps its old value where there is nothing to fold");
     const Fold* fold = nullptr;
@@ -363,6 +391,8 @@ class Judge {
     const std::string name = "'" + array_name(output) + "'";
     const Tile* tile = tile_of(output);
     const bool in_memory = !tile || first <= tile->loop;
+    if (in_memory && may_write_outside(program_, stage_, output))
+      refuse("data-extent", name + " cannot accumulate in memory: data decide where it is written");
     if (in_memory && !op.identity)
       refuse("no-identity", name + " cannot accumulate in memory: its operator has no identity");
     const bool partial =
@@ -414,6 +444,8 @@ class Judge {
       }
     }
     if (!inside) return;
+    if (may_write_outside(program_, stage_, output))
+      refuse("data-extent", name + " cannot be scanned in memory: data decide where it is written");
     if (!(scan.op.type == program_[output.array].type))
       refuse("accumulator-type",
              name + " cannot be scanned in memory: its elements are narrower than the accumulator");
@@ -597,6 +629,8 @@ class Judge {
       if (scan && scan->from == Direction::Right)
         refuse("illegal-stream", "'" + dim_name(point.dim) + "' runs from the right");
     }
+    if (may_write_outside(program_, stage_, output))
+      refuse("illegal-stream", "data decide where " + name + " is written");
     if (output.guard) refuse("illegal-stream", name + " is written where its guard holds only");
     for (std::size_t d = 0; d < output.combine.size(); ++d) {
       const Combine& combine = output.combine[d];
