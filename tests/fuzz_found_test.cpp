@@ -156,6 +156,12 @@ const Found found[] = {
         b[i < p[0] % 9] into p = scan(+, i) 1
       }
     )"},
+    {"TheStateOfALoopInTheMemoryOfAResult", R"(
+      def f(n: i32 = 3, a: i64[n]) -> v {
+        u = seq t < 2 from a { u[i] = u[i] + t }
+        v[i < 0] into u = 0
+      }
+    )"},
     {"ANaNThatMeetsTheIdentityOfAGroup", R"(
       op most(a: f64, b: f64) -> f64 associative { identity -inf
                                                    max(a, b) }

@@ -348,7 +348,7 @@ class Builder {
       if (t_.program()[output.array].rank() == 0) {
         append(code, make_room(output.array));
         code.push_back(t_.put(output.array, {}, t_.read(carry->inside)));
-      } else if (has_place || is_result(output.array) || taken.contains(carry->inside)) {
+      } else if (has_place || is_result(root(output.array)) || taken.contains(carry->inside)) {
         append(code, make_room(output.array));
         code.push_back({Copy{output.array, carry->inside}});
       } else {

@@ -180,7 +180,8 @@ std::optional<Result<Stage, Reason>> over_points_of(Program& program, const Stag
   Stage filling = first;
   filling.effects.clear();
   std::erase_if(filling.outputs, [&](const Output& output) {
-    return !is<Append>(output.combine.front()) || program[output.array].shape.front() != length;
+    return output.combine.empty() || !is<Append>(output.combine.front()) ||
+           program[output.array].shape.front() != length;
   });
   if (filling.outputs.empty()) return std::nullopt;
   std::set<ArrayId> gone;

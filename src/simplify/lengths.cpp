@@ -212,9 +212,15 @@ class Lengths {
     const bool dense = std::all_of(stage.dims.begin() + 1, stage.dims.end(), [](const Dim& dim) {
       return integer_of(dim.lo) && integer_of(dim.hi).value_or(0) > *integer_of(dim.lo);
     });
+    // A stage that goes through several elements per point can run in the loops that make them, as long as
+    // they are a collection; and one that makes several per element, in those of the elements.
+    const auto* around = as<SizeRef>(stage.dims.front().hi);
+    const bool in_other_loops =
+        stage.dims.size() > 1 &&
+        ((around && program_[around->symbol].origin == Symbol::Origin::Born) || is_walked(length));
     const bool local = nested && (reads_data(stage.dims.front().lo) || reads_data(stage.dims.front().hi)) &&
                        is_extent_elsewhere(stage, length);
-    if (!dense || local) {
+    if (!dense || local || in_other_loops) {
       in_values_.emplace(length, points(stage));
       return;
     }
@@ -250,6 +256,18 @@ class Lengths {
                            "'" + program_[output.array].name + "' has " + describe(program_, extent.full) +
                                " elements, one for each point: it is an ordinary array",
                            output.place});
+  }
+
+  /// Does a stage go through all elements of a collection of this length?
+  bool is_walked(SymbolId length) const {
+    bool found = false;
+    for_each_stage(program_.stages, [&](const Stage& stage) {
+      for (const Dim& dim : stage.dims) {
+        const auto* size = as<SizeRef>(dim.hi);
+        found = found || (size && size->symbol == length);
+      }
+    });
+    return found;
   }
 
   static bool is_rectangle(const Stage& stage) {
