@@ -20,6 +20,7 @@ namespace {
 struct SizeUses {
   bool anywhere = false;           // beside the extents of arrays
   bool in_part = false;            // a bound or an extent is an expression of it
+  bool walked = false;             // the range of a dimension ends there
   bool in_subscript = false;       // of a read, or of a write map
   std::vector<ArrayId> extent_of;  // these arrays have it as an extent
 };
@@ -38,6 +39,7 @@ class Needs {
  private:
   void look(const Stage& stage) {
     for (const Dim& dim : stage.dims) {
+      if (const auto* size = as<SizeRef>(dim.hi)) sizes_[size->symbol].walked = true;
       look_inside(dim.lo, &SizeUses::in_part);
       look_inside(dim.hi, as<SizeRef>(dim.hi) && integer_of(dim.lo).value_or(-1) >= 0 ? &SizeUses::anywhere
                                                                                       : &SizeUses::in_part);
@@ -217,7 +219,7 @@ class Lengths {
     const auto* around = as<SizeRef>(stage.dims.front().hi);
     const bool in_other_loops =
         stage.dims.size() > 1 &&
-        ((around && program_[around->symbol].origin == Symbol::Origin::Born) || is_walked(length));
+        ((around && program_[around->symbol].origin == Symbol::Origin::Born) || needs_.uses(length).walked);
     const bool local = nested && (reads_data(stage.dims.front().lo) || reads_data(stage.dims.front().hi)) &&
                        is_extent_elsewhere(stage, length);
     if (!dense || local || in_other_loops) {
@@ -256,18 +258,6 @@ class Lengths {
                            "'" + program_[output.array].name + "' has " + describe(program_, extent.full) +
                                " elements, one for each point: it is an ordinary array",
                            output.place});
-  }
-
-  /// Does a stage go through all elements of a collection of this length?
-  bool is_walked(SymbolId length) const {
-    bool found = false;
-    for_each_stage(program_.stages, [&](const Stage& stage) {
-      for (const Dim& dim : stage.dims) {
-        const auto* size = as<SizeRef>(dim.hi);
-        found = found || (size && size->symbol == length);
-      }
-    });
-    return found;
   }
 
   static bool is_rectangle(const Stage& stage) {
