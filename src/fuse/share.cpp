@@ -46,6 +46,7 @@ class Judge {
     const std::string name = "'" + stage.name + "'";
     if (has_hint(stage, Hint::Never)) refuse("never", name + " says never");
     if (!std::holds_alternative<Formula>(stage.body)) refuse("block", name + " is a block");
+    if (stage.dims.empty()) refuse("no-loop", name + " has no loop");
     if (stage.dims.size() < depth_) refuse("range", name + " has fewer dimensions");
     if (any_is<Seq>(stage)) refuse("sequence", name + " runs step by step");
     for (const Output& output : stage.outputs) {
