@@ -272,53 +272,53 @@ const Case cases[] = {
         p[i] = exp(x[i]) * sin(x[i])
         for i < N { print(p[i] > 1) } })"},
     // ---- lengths
-    {"OnlyTheLengthOfACollectionIsUsed", {2, 1}, {1, 0}, R"(
+    {"OnlyTheLengthOfACollectionIsUsed", {2, 1, 0}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y { p = [ 2 * v | v in x ]
                               y[i < len(p)] = i })"},
-    {"OnlyTheLengthOfAFilterIsUsed", {2, 1}, {2, 0}, R"(
+    {"OnlyTheLengthOfAFilterIsUsed", {2, 0, 1}, {2, 0, 0}, R"(
       def f(x: f64[N]) -> y { p = [ 2 * v | v in x, v > 0 ]
                               y[i < len(p)] = i })"},
-    {"ElementAndLengthOfACollection", {2, 1}, {1, 0}, R"(
+    {"ElementAndLengthOfACollection", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y { p = [ 2 * v | v in x ]
                               y[i] = p[i] / len(p) })"},
-    {"MeanOfAFlatMap", {2, 1}, {1, 0}, R"(
+    {"MeanOfAFlatMap", {2, 1, 1}, {1, 1, 0}, R"(
       def f(x: i64[N], w: i64[M]) -> m { p = [ a * b | a in x, b in w ]
                                          m = (sum(k) p[k]) / max(len(p), 1) })"},
     // ---- nothing, and one
-    {"EmptyThenMapForeachReduce", {4, 2}, {0, 0}, R"(
+    {"EmptyThenMapForeachReduce", {4, 0, 2}, {0, 0, 0}, R"(
       def f(x: i64[N]) -> s { p = [ v | v in x, 1 > 2 ]
                               q[k] = p[k] + 1
                               for v in q { print(v) }
                               s = sum(k) q[k] })"},
-    {"EmptyThenForeachAndFilterThenForeach", {4, 2}, {1, 0}, R"(
+    {"EmptyThenForeachAndFilterThenForeach", {4, 0, 2}, {1, 0, 0}, R"(
       def f(x: i64[N]) { p = [ v | v in x, 1 > 2 ]
                          for v in p { print("never", v) }
                          q = [ v | v in x, v % 3 == 1 ]
                          for v in q { print("now", v) } })"},
-    {"SingletonThenMapForeachReduce", {4, 2}, {0, 1}, R"(
+    {"SingletonThenMapForeachReduce", {4, 0, 2}, {0, 0, 1}, R"(
       def f(n: i64) -> s { p[i < 1] = n
                            q[k] = p[k] + 1
                            for k < 1 { print(q[k]) }
                            s = sum(k) q[k] })"},
-    {"ReconstructedProducers", {4, 2}, {1, 0}, R"(
+    {"ReconstructedProducers", {4, 0, 2}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (y, z) { p[i < N] = 1
                                    q[i < N] = 1
                                    y[i] = p[i] + x[i]
                                    z[i] = q[i] * x[i] })"},
     // ---- the same at every step
-    {"AFoldThatIsTheSameForAllElements", {2, 0}, {2, 0}, R"(
+    {"AFoldThatIsTheSameForAllElements", {2, 1, 0}, {2, 0, 0}, R"(
       def f(x: f64[N], w: f64[M]) -> (y, z) { y[i < N] = sum(j) w[j]
                                               z[i] = x[i] * 2 })"},
-    {"HoistedOutOfATimeLoopAndFusedThere", {4, 3}, {3, 2}, R"(
+    {"HoistedOutOfATimeLoopAndFusedThere", {1, 3, 3}, {2, 1, 2}, R"(
       def f(x: f64[N], u0: f64[N], T: i64) -> u { u = seq t < T % 4 from u0 { a[i] = x[i] * 2
                                                                               k[i] = a[i] + exp(x[i])
                                                                               u[i] = u[i] * 0.5 + k[i] } })"},
-    {"FusionMakesALoopInvariantAndThenItFuses", {4, 2}, {2, 0}, R"(
+    {"FusionMakesALoopInvariantAndThenItFuses", {4, 1, 2}, {2, 0, 0}, R"(
       def f(x: f64[N], w: f64[M]) -> (y, z) { a[i < N] = 3
                                               s[i] = sum(j) w[j] * a[i]
                                               y[i] = x[i] * s[i]
                                               z = max(j) w[j] })"},
-    {"TheSameTwice", {4, 2}, {2, 1}, R"(
+    {"TheSameTwice", {4, 0, 2}, {2, 0, 1}, R"(
       def f(x: f64[N]) -> (y, z) { a[i] = x[i] * 2
                                    b[i] = x[i] * 2
                                    y[i] = a[i] + a[N - 1 - i]
