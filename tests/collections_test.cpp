@@ -272,7 +272,7 @@ const Case cases[] = {
         p[i] = exp(x[i]) * sin(x[i])
         for i < N { print(p[i] > 1) } })"},
     // ---- lengths
-    {"OnlyTheLengthOfACollectionIsUsed", {2, 1, 0}, {1, 0, 0}, R"(
+    {"OnlyTheLengthOfACollectionIsUsed", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y { p = [ 2 * v | v in x ]
                               y[i < len(p)] = i })"},
     {"OnlyTheLengthOfAFilterIsUsed", {2, 0, 1}, {2, 0, 0}, R"(
