@@ -102,6 +102,14 @@ TEST(CppDocs, ExamplesMeanWhatTheTextMeans) {
       {tutorial::newton(),
        "def newton(a: f64) -> r { r = seq while abs(r*r - a) > 1e-12 from a { r = 0.5 * (r + a / r) } }"},
       {tutorial::histogram(), "def histogram(x: u8[N]) -> h: i64[256] { h = scatter(+) { x[i] <- 1 | i } }"},
+      {tutorial::revenue(), R"(
+       type Order = { id: i64, customer: i32, amount: f64 }
+       def revenue(o: Order[N]) -> (total, by_customer) {
+         big = [ x_1 | x_1 in o, x_1.amount > 1000.0 ]
+         amounts = [ x_2.amount | x_2 in big ]
+         by_customer = group(+) [ (x_3.customer, x_3.amount) | x_3 in big ]
+         total = sum [ x_4 | x_4 in amounts ]
+       })"},
       {tutorial::orders(), R"(
        type Order = { id: i64, customer: i32, amount: f64 }
        def orders(o: Order[N]) -> (big, by_customer) {

@@ -156,6 +156,23 @@ Program orders() {
 }
 // [end]
 
+// [revenue]
+Program revenue() {
+  const RecordType order = record("Order", {{"id", i64}, {"customer", i32}, {"amount", f64}});
+  Def f("revenue");
+  auto o = f.input("o", order, {f.size("N")});
+
+  auto big = range(o).filter([](Value x) { return x["amount"] > 1000.0; }, "big");
+  auto amounts = big.map([](Value x) { return x["amount"]; }, "amounts");
+  auto by_customer = big.group_by([](Value x) { return x["customer"]; })
+                         .map([](Value x) { return x["amount"]; })
+                         .fold("+", "by_customer");
+
+  f.result(amounts.sum("total"), by_customer);
+  return f.program();
+}
+// [end]
+
 // [sums]
 Program sums() {
   Def f("sums");

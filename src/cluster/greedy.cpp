@@ -57,14 +57,13 @@ class Greedy {
   static std::size_t index(int position) { return static_cast<std::size_t>(position); }
 
   void find_dependences() {
-    std::map<SymbolId, int> born;
     std::map<std::string, int> last_effect;
     for (std::size_t s = 0; s < region_.stages.size(); ++s) {
       const Stage& stage = region_.stages[s];
       std::set<int> before;
       for (const ArrayId array : reads_of(region_.program, stage))
         if (const int definer = joiner_.uses().definer(array); definer >= 0) before.insert(definer);
-      for (const auto& [symbol, definer] : born)
+      for (const auto& [symbol, definer] : born_)
         if (joiner_.uses().users(symbol).contains(static_cast<int>(s))) before.insert(definer);
       for_each_stage({&stage, 1}, [&](const Stage& inner) {
         for (const Effect& effect : inner.effects) {
@@ -74,7 +73,7 @@ class Greedy {
         }
       });
       for (const SymbolId symbol : lengths_born_in(region_.program, stage))
-        born[symbol] = static_cast<int>(s);
+        born_[symbol] = static_cast<int>(s);
       before.erase(static_cast<int>(s));
       before_.push_back(std::move(before));
     }
@@ -161,16 +160,27 @@ class Greedy {
     return arrays.size();
   }
 
+  /// Stages whose elements, or the places of whose elements, a stage goes through.
+  std::set<int> producers_of(int stage) const {
+    std::set<int> producers;
+    for (const ArrayId array : joiner_.uses().reads(stage))
+      if (const int definer = joiner_.uses().definer(array); definer >= 0) producers.insert(definer);
+    for (const Dim& dim : joiner_[stage].dims) {
+      const auto* length = as<SizeRef>(dim.hi);
+      const auto born = length ? born_.find(length->symbol) : born_.end();
+      if (born != born_.end()) producers.insert(born->second);
+    }
+    return producers;
+  }
+
   /// All sets whose elements the stage reads, the nearest first.
   void join_producers(int stage) {
     std::set<int> tried;
     while (true) {
       const int own = set_of_[index(stage)];
       int next = -1;
-      for (const ArrayId array : joiner_.uses().reads(sets_[index(own)].holder)) {
-        const int definer = joiner_.uses().definer(array);
-        if (definer < 0 || set_of_[index(definer)] == own || tried.contains(set_of_[index(definer)]))
-          continue;
+      for (const int definer : producers_of(sets_[index(own)].holder)) {
+        if (set_of_[index(definer)] == own || tried.contains(set_of_[index(definer)])) continue;
         if (next < 0 || sets_[index(set_of_[index(definer)])].holder > sets_[index(next)].holder)
           next = set_of_[index(definer)];
       }
@@ -252,9 +262,7 @@ class Greedy {
     while (true) {
       const int own = group_of_[index(set)];
       int next = -1;
-      for (const ArrayId array : joiner_.uses().reads(sets_[index(set)].holder)) {
-        const int definer = joiner_.uses().definer(array);
-        if (definer < 0) continue;
+      for (const int definer : producers_of(sets_[index(set)].holder)) {
         const int producer = set_of_[index(definer)], group = group_of_[index(producer)];
         if (group == own || tried.contains(group)) continue;
         if (next < 0 || rank_[index(producer)] > rank_[index(next)]) next = producer;
@@ -333,6 +341,7 @@ class Greedy {
   std::vector<std::vector<int>> groups_;
   std::vector<int> operations_;        // by holder
   std::vector<bool> in_order_;         // by holder
+  std::map<SymbolId, int> born_;       // by length: the stage that has it
   std::vector<std::set<int>> before_;  // by stage: stages that have to run before
 };
 

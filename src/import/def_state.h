@@ -11,6 +11,8 @@ struct DefState {
   text::Definition definition;              // inputs and results; the statements are in `blocks`
   std::vector<std::vector<text::Statement>> blocks;  // the definition's statements, and blocks being built
   std::shared_ptr<const Uses> uses;
+  int names = 0;       // made up so far (range.h)
+  int describing = 0;  // functions inside of which operators on ranges make no statements
 
   /// Notes what an expression uses; throws if it belongs to another definition, or calls this one.
   void use(const std::shared_ptr<const Uses>& more, const Place& place);
@@ -40,6 +42,9 @@ text::DimAst dimension(const Arg& arg);
 
 /// The name of an array; throws if the argument is a larger expression.
 std::string array_name(const Arg& arg, const char* what);
+
+void add_print(DefState& def, const std::vector<Printed>& what, const std::vector<Arg>& generators,
+               const Arg& guard, const Place& place);
 
 /// Adds a general stage.
 void add_stage(DefState& def, const std::string& name, std::vector<text::DimAst> dims,

@@ -230,8 +230,12 @@ Value Def::size(std::string name, Where where) const {
   return staged::name_at_home(std::move(name), place_of(where), state_->home);
 }
 
+Var staged::array_of(const std::shared_ptr<DefState>& def, std::string name, const Place& place) {
+  return Var(name_at_home(name, place, def->home), name, def);
+}
+
 Var Def::array(std::string name, Where where) const {
-  return Var(staged::name_at_home(name, place_of(where), state_->home), name, state_);
+  return staged::array_of(state_, std::move(name), place_of(where));
 }
 
 Var Def::input(std::string name, const Type& type, std::initializer_list<Arg> shape, Where where) {
@@ -351,13 +355,18 @@ void Def::choose(const Arg& condition, const std::function<void()>& then,
   state_->add(std::move(statement));
 }
 
-void Def::print(const std::vector<Printed>& what, std::initializer_list<Arg> generators, const Arg& guard,
+void Def::print(const std::vector<Printed>& what, const std::vector<Arg>& generators, const Arg& guard,
                 Where where) {
+  staged::add_print(*state_, what, generators, guard, place_of(where));
+}
+
+void staged::add_print(DefState& def, const std::vector<Printed>& what, const std::vector<Arg>& generators,
+                       const Arg& guard, const Place& place) {
   Statement statement;
   statement.kind = Statement::Kind::For;
-  statement.place = place_of(where);
+  statement.place = place;
   for (const Arg& generator : generators) {
-    state_->use(generator.uses(), statement.place);
+    def.use(generator.uses(), statement.place);
     statement.generators.push_back(generator.generator());
   }
   text::PrintAst print;
@@ -368,13 +377,13 @@ void Def::print(const std::vector<Printed>& what, std::initializer_list<Arg> gen
       argument.is_text = true;
       argument.text = *text;
     } else {
-      argument.value = state_->tree(std::get<Arg>(item.what()));
+      argument.value = def.tree(std::get<Arg>(item.what()));
     }
     print.arguments.push_back(std::move(argument));
   }
-  if (guard.given()) print.guard = state_->tree(guard);
+  if (guard.given()) print.guard = def.tree(guard);
   statement.prints.push_back(std::move(print));
-  state_->add(std::move(statement));
+  def.add(std::move(statement));
 }
 
 void Def::force(const Var& array, Where where) {

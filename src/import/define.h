@@ -26,6 +26,7 @@ class Var;
 namespace staged {
 struct DefState;
 struct RefState;
+Var array_of(const std::shared_ptr<DefState>& def, std::string name, const Place& place);
 }  // namespace staged
 
 /// An element of an array of a definition: a value to read or, on the left of `=`, what the statement
@@ -92,9 +93,11 @@ class Var : public Value {
   Ref operator()(const Subscripts& subscripts, Where where = Where::current()) const;
 
   const std::string& name() const { return name_; }
+  const std::shared_ptr<staged::DefState>& definition() const { return def_; }
 
  private:
-  friend class Def;
+  friend Var staged::array_of(const std::shared_ptr<staged::DefState>& def, std::string name,
+                              const Place& place);
   Var(Value read, std::string name, std::shared_ptr<staged::DefState> def);
   Ref ref(const std::vector<Arg>& args, const Place& place) const;
 
@@ -206,8 +209,8 @@ class Def {
   void choose(const Arg& condition, const std::function<void()>& then,
               const std::function<void()>& otherwise);
   /// Prints at every point of the generators; without any, once.
-  void print(const std::vector<Printed>& what, std::initializer_list<Arg> generators = {},
-             const Arg& guard = {}, Where where = Where::current());
+  void print(const std::vector<Printed>& what, const std::vector<Arg>& generators = {}, const Arg& guard = {},
+             Where where = Where::current());
   /// Materialises an array, whatever the plan would prefer.
   void force(const Var& array, Where where = Where::current());
   /// The general stage: dimensions `i < n` or `in(i, a, b)`, an optional block at each point, and outputs.

@@ -1,0 +1,166 @@
+#include "import/range.h"
+
+#include "import/def_state.h"
+
+namespace twill {
+
+namespace {
+
+using staged::DefState;
+
+std::string numbered(DefState& def, const std::string& what) {
+  return what + "_" + std::to_string(++def.names);
+}
+
+/// A name for the result of an operator: the one given, or one of its own.
+Var new_array(const std::shared_ptr<DefState>& def, const char* what, std::string name, const Where& where) {
+  if (name.empty()) name = numbered(*def, what);
+  return staged::array_of(def, std::move(name), place_of(where));
+}
+
+Index new_index(DefState& def, const char* what, const Where& where) {
+  return Index(numbered(def, what), where);
+}
+
+std::shared_ptr<const staged::Uses> uses_of(const Op& op) {
+  return op.declaration() ? staged::uses_of(op.declaration()) : nullptr;
+}
+
+Value collected(const Value& element, const std::vector<Arg>& generators) {
+  return staged::build({.kind = text::AstKind::Collect}, element.arg().place(), {element}, generators);
+}
+
+Value folded(const Op& op, const Value& element, const std::vector<Arg>& generators) {
+  return staged::build({.kind = text::AstKind::Fold, .name = "fold", .op = op.name()}, element.arg().place(),
+                       {element}, generators, uses_of(op));
+}
+
+}  // namespace
+
+Range::Range(const Var& array) : def_(array.definition()), array_(array) {}
+
+Range::Range(std::shared_ptr<DefState> def, Description description)
+    : def_(std::move(def)), description_(std::move(description)) {}
+
+Range::Description Range::describe(const Where& where) const {
+  if (description_) return *description_;
+  const Index x = new_index(*def_, "x", where);
+  return {{in(x, Arg(*array_, where))}, x};
+}
+
+Range Range::next(const char* what, Description description, std::string name, const Where& where) const {
+  if (def_->describing > 0) return Range(def_, std::move(description));
+  const Var made = new_array(def_, what, std::move(name), where);
+  made(where) = collected(description.element, description.generators);
+  return Range(made);
+}
+
+Range::Description Range::inside(const std::function<Description()>& f) const {
+  struct Describing {
+    explicit Describing(DefState& def) : def_(def) { ++def_.describing; }
+    ~Describing() { --def_.describing; }
+    DefState& def_;
+  };
+  const Describing scope(*def_);
+  return f();
+}
+
+Var Range::array(std::string name, Where where) const {
+  if (array_ && name.empty()) return *array_;
+  const Description own = describe(where);
+  const Var made = new_array(def_, "range", std::move(name), where);
+  made(where) = collected(own.element, own.generators);
+  return made;
+}
+
+Var Range::fold(const Op& op, std::string name, Where where) const {
+  const Description own = describe(where);
+  const Var made = new_array(def_, "fold", std::move(name), where);
+  made(where) = folded(op, own.element, own.generators);
+  return made;
+}
+
+Var Range::count(std::string name, Where where) const {
+  const Description own = describe(where);
+  const Var made = new_array(def_, "count", std::move(name), where);
+  made(where) = folded("+", 1, own.generators);
+  return made;
+}
+
+Range Range::scan(const Op& op, std::string name, Where where) const {
+  const Var from = array({}, where);
+  const Var made = new_array(def_, "scan", std::move(name), where);
+  const Index k = new_index(*def_, "k", where);
+  made(k) = twill::scan(op, k, from(k));
+  return Range(made);
+}
+
+void Range::add_print(const Value& what, const Description& over, const Where& where) const {
+  // Conditions stand in the print, not among the generators.
+  std::vector<Arg> generators;
+  Arg guard;
+  for (const Arg& arg : over.generators) {
+    if (arg.is_generator())
+      generators.push_back(arg);
+    else
+      guard = guard.given() ? (guard && arg).arg() : arg;
+  }
+  staged::add_print(*def_, {Printed(what, where)}, generators, guard, place_of(where));
+}
+
+Range iota(const Def& def, const Arg& count, Where where) {
+  const Index i = new_index(*def.state(), "i", where);
+  return Range(def.state(), {{in(i, 0, count)}, i});
+}
+
+namespace {
+
+/// The shortest of some lengths. Lengths that are written alike are equal.
+Value shortest(const std::vector<Var>& arrays) {
+  Value least = len(arrays.front());
+  for (std::size_t k = 1; k < arrays.size(); ++k) least = min(least, len(arrays[k]));
+  return least;
+}
+
+}  // namespace
+
+Range zip(const Range& a, const Range& b, Where where) {
+  const Var x = a.array({}, where), y = b.array({}, where);
+  const Index k = new_index(*a.def_, "k", where);
+  return Range(a.def_, {{in(k, 0, shortest({x, y}))}, tuple(x(k), y(k))});
+}
+
+Range zip(const Range& a, const Range& b, const Range& c, Where where) {
+  const Var x = a.array({}, where), y = b.array({}, where), z = c.array({}, where);
+  const Index k = new_index(*a.def_, "k", where);
+  return Range(a.def_, {{in(k, 0, shortest({x, y, z}))}, tuple(x(k), y(k), z(k))});
+}
+
+Range concat(const Range& a, const Range& b, Where where) {
+  const Var x = a.array({}, where), y = b.array({}, where);
+  const Index k = new_index(*a.def_, "k", where);
+  return Range(a.def_, {{in(k, 0, len(x) + len(y))}, select(k < len(x), x(k), y(k - len(x)))});
+}
+
+Var Grouping::define(const Op* op, const Value& value, std::string name, const Where& where) const {
+  const Var made = new_array(range_.def_, "group", std::move(name), where);
+  const Place place = key_.arg().place();
+  made(where) = staged::build({.kind = text::AstKind::Group, .op = op ? op->name() : ""}, place,
+                              {collected(tuple(key_, value), generators_)}, {}, op ? uses_of(*op) : nullptr);
+  return made;
+}
+
+Var Grouping::fold(const Op& op, std::string name, Where where) const {
+  return define(&op, value_, std::move(name), where);
+}
+
+Var Grouping::count(std::string name, Where where) const {
+  const Op plus("+");
+  return define(&plus, 1, std::move(name), where);
+}
+
+Var Grouping::buckets(std::string name, Where where) const {
+  return define(nullptr, value_, std::move(name), where);
+}
+
+}  // namespace twill

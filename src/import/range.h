@@ -1,0 +1,158 @@
+// Collections in the manner of ranges: xs.map(f).filter(p).flat_map(g).group_by(k).fold("+").
+//
+//   Def f("orders");
+//   auto o = f.input("o", order, {f.size("N")});
+//   auto big = range(o).filter([](Value x) { return x["amount"] > 1000.0; });
+//   auto total = big.map([](Value x) { return x["amount"]; }).fold("+");
+//   auto by_customer = big.group_by([](Value x) { return x["customer"]; })
+//                          .map([](Value x) { return x["amount"]; }).fold("+");
+//   f.result(total, by_customer);
+//
+// Every operator is a statement of the definition, and so a loop of its own that makes a collection: that
+// they become one loop and no collection is the compiler's work. Inside of the function that `flat_map` is
+// given, operators describe the inner collection and make no statements.
+#pragma once
+
+#include "import/define.h"
+
+#include <concepts>
+
+namespace twill {
+
+class Grouping;
+
+/// A collection: an array, or what an operator makes of others.
+class Range {
+ public:
+  /// The elements of an array (rows, if it has several dimensions) or of a collection.
+  explicit Range(const Var& array);
+
+  template <std::invocable<Value> F>
+  Range map(F f, std::string name = {}, Where where = Where::current()) const {
+    Description own = describe(where);
+    own.element = f(own.element);
+    return next("map", std::move(own), std::move(name), where);
+  }
+
+  template <std::invocable<Value> F>
+  Range filter(F passes, std::string name = {}, Where where = Where::current()) const {
+    Description own = describe(where);
+    own.generators.push_back(passes(own.element));
+    return next("filter", std::move(own), std::move(name), where);
+  }
+
+  /// `f` gives a range for every element; all of their elements follow each other.
+  template <std::invocable<Value> F>
+  Range flat_map(F f, std::string name = {}, Where where = Where::current()) const {
+    Description own = describe(where);
+    const Description inner = inside([&] { return Range(f(own.element)).describe(where); });
+    own.generators.insert(own.generators.end(), inner.generators.begin(), inner.generators.end());
+    own.element = inner.element;
+    return next("flat_map", std::move(own), std::move(name), where);
+  }
+
+  /// Buckets by key, in the order of the first occurrence.
+  template <std::invocable<Value> F>
+  Grouping group_by(F key, Where where = Where::current()) const;
+
+  /// One value of all elements. Without elements it is the operator's identity.
+  Var fold(const Op& op, std::string name = {}, Where where = Where::current()) const;
+  Var sum(std::string name = {}, Where where = Where::current()) const {
+    return fold("+", std::move(name), where);
+  }
+  Var count(std::string name = {}, Where where = Where::current()) const;
+
+  /// The running fold, from the first element on.
+  Range scan(const Op& op, std::string name = {}, Where where = Where::current()) const;
+
+  /// Prints for every element what `f` makes of it.
+  template <std::invocable<Value> F>
+  void print(F f, Where where = Where::current()) const {
+    const Description own = describe(where);
+    add_print(f(own.element), own, where);
+  }
+
+  /// The collection by name: for results, for `len`, for elements by position.
+  operator Arg() const { return array().arg(); }
+  Var array(std::string name = {}, Where where = Where::current()) const;
+
+ private:
+  friend class Grouping;
+  friend Range iota(const Def& def, const Arg& count, Where where);
+  friend Range zip(const Range& a, const Range& b, Where where);
+  friend Range zip(const Range& a, const Range& b, const Range& c, Where where);
+  friend Range concat(const Range& a, const Range& b, Where where);
+
+  /// `element` for every point of `generators`.
+  struct Description {
+    std::vector<Arg> generators;
+    Value element;
+  };
+
+  Range(std::shared_ptr<staged::DefState> def, Description description);
+
+  Description describe(const Where& where) const;
+  Range next(const char* what, Description description, std::string name, const Where& where) const;
+  Description inside(const std::function<Description()>& f) const;
+  void add_print(const Value& what, const Description& over, const Where& where) const;
+
+  std::shared_ptr<staged::DefState> def_;
+  std::optional<Var> array_;                // its elements …
+  std::optional<Description> description_;  // … or what was described
+};
+
+inline Range range(const Var& array) { return Range(array); }
+
+/// 0, 1, … up to `count`.
+Range iota(const Def& def, const Arg& count, Where where = Where::current());
+
+/// Tuples of elements with the same position; as long as the shortest one.
+Range zip(const Range& a, const Range& b, Where where = Where::current());
+Range zip(const Range& a, const Range& b, const Range& c, Where where = Where::current());
+
+/// The elements of `a`, then those of `b`.
+Range concat(const Range& a, const Range& b, Where where = Where::current());
+
+/// A range whose elements are about to be put into buckets.
+class Grouping {
+ public:
+  /// What is put into the bucket, instead of the element itself.
+  template <std::invocable<Value> F>
+  Grouping map(F f) const {
+    Grouping mapped = *this;
+    mapped.value_ = f(value_);
+    return mapped;
+  }
+
+  /// Keys, and one value for each: `g.keys()(b)`, `g(b)`.
+  Var fold(const Op& op, std::string name = {}, Where where = Where::current()) const;
+  Var sum(std::string name = {}, Where where = Where::current()) const {
+    return fold("+", std::move(name), where);
+  }
+  Var count(std::string name = {}, Where where = Where::current()) const;
+  /// Keys, and a collection for each.
+  Var buckets(std::string name = {}, Where where = Where::current()) const;
+
+ private:
+  friend class Range;
+  Grouping(Range range, std::vector<Arg> generators, Value key, Value value)
+      : range_(std::move(range)),
+        generators_(std::move(generators)),
+        key_(std::move(key)),
+        value_(std::move(value)) {}
+
+  Var define(const Op* op, const Value& value, std::string name, const Where& where) const;
+
+  Range range_;
+  std::vector<Arg> generators_;
+  Value key_, value_;
+};
+
+template <std::invocable<Value> F>
+Grouping Range::group_by(F key, Where where) const {
+  Description own = describe(where);
+  const Value k = key(own.element);
+  return Grouping(*this, std::move(own.generators), k, own.element);
+}
+
+}  // namespace twill

@@ -1,0 +1,129 @@
+// Collections in the manner of ranges: the programs that they are, how many loops become of them, and what
+// they compute.
+#include "api_testing.h"
+#include "driver/agree.h"
+#include "driver/compile.h"
+#include "fuzz/generate.h"
+#include "import/twill.h"
+#include "temporary_cache.h"
+
+namespace twill {
+namespace {
+
+/// Compiles the program and compares it with the interpreter on random inputs; the number of passes.
+int passes_of(const Program& program) {
+  const TemporaryCache cache;
+  const auto shared = std::make_shared<const Program>(program);
+  Options options;
+  options.compiler.cache = cache.path();
+  const Compilation compilation = compile(shared, detect_machine(), options);
+  Rng rng(1);
+  for (int k = 0; k < 5; ++k) {
+    const std::vector<Data> inputs = random_inputs(program, rng);
+    EXPECT_EQ(agreement(program, reference_of(program, inputs), compilation.kernel->run(inputs)).difference,
+              "");
+  }
+  return compilation.schedule->passes;
+}
+
+TEST(Range, MapFilterFold) {
+  Def f("pipeline");
+  auto x = f.input("x", i64, {f.size("N")});
+  f.result(range(x)
+               .map([](Value v) { return v % 100; }, "p")
+               .filter([](Value v) { return v > 10; }, "q")
+               .map([](Value v) { return v * v; }, "r")
+               .fold("+", "s"));
+  const Program program = f.program();
+  expect_same(program, R"(def pipeline(x: i64[N]) -> s {
+    p = [ x_1 % 100 | x_1 in x ]
+    q = [ x_2 | x_2 in p, x_2 > 10 ]
+    r = [ x_3 * x_3 | x_3 in q ]
+    s = sum [ x_4 | x_4 in r ]
+  })");
+  EXPECT_EQ(passes_of(program), 1);
+}
+
+TEST(Range, FlatMapDescribesTheInnerCollection) {
+  Def f("triangle");
+  auto n = f.input("n", i64);
+  auto pairs = iota(f, n % 20).flat_map(
+      [&](Value i) {
+        return iota(f, i).filter([=](Value j) { return (i + j) % 3 == 1; }).map([=](Value j) {
+          return i * j;
+        });
+      },
+      "p");
+  f.result(pairs, pairs.count("c"));
+  const Program program = f.program();
+  expect_same(program, R"(def triangle(n: i64) -> (p, c) {
+    p = [ i_1 * i_2 | i_1 in 0 .. n % 20, i_2 in 0 .. i_1, (i_1 + i_2) % 3 == 1 ]
+    c = sum [ 1 | x_3 in p ]
+  })");
+  EXPECT_EQ(passes_of(program), 1);
+}
+
+TEST(Range, GroupByFold) {
+  const RecordType order = record("Order", {{"customer", i32}, {"amount", i64}});
+  Def f("orders");
+  auto o = f.input("o", order, {f.size("N")});
+  const auto big = range(o).filter([](Value x) { return x["amount"] % 4 != 0; }, "big");
+  const auto by_customer = big.group_by([](Value x) { return x["customer"] % 10; });
+  f.result(by_customer.map([](Value x) { return x["amount"] % 1000; }).fold("+", "total"),
+           by_customer.count("number"));
+  EXPECT_EQ(passes_of(f.program()), 1);
+}
+
+TEST(Range, ZipMeanAndVariance) {
+  Def f("moments");
+  auto N = f.size("N");
+  auto x = f.input("x", i64, {N}), y = f.input("y", i64, {N});
+  const auto a = range(x).map([](Value v) { return v % 50; }),
+             b = range(y).map([](Value v) { return v % 30; });
+  const auto products = zip(a, b).map([](Value v) { return v[0] * v[1]; });
+  f.result(products.sum("m"), products.map([](Value v) { return v * v; }).sum("v"));
+  EXPECT_EQ(passes_of(f.program()), 1);
+}
+
+TEST(Range, ZipIsAsLongAsTheShortest) {
+  Def f("pairs");
+  auto x = f.input("x", i64, {f.size("N")}), y = f.input("y", i64, {f.size("M")});
+  f.result(zip(range(x), range(y)).map([](Value v) { return v[0] - v[1]; }, "d"));
+  EXPECT_EQ(passes_of(f.program()), 1);
+}
+
+TEST(Range, ConcatNeedsNoConcatenation) {
+  Def f("both");
+  auto x = f.input("x", i64, {f.size("N")}), y = f.input("y", i64, {f.size("M")});
+  f.result(
+      concat(range(x), range(y)).map([](Value v) { return v % 10; }).filter([](Value v) { return v > 3; }));
+  EXPECT_EQ(passes_of(f.program()), 1);
+}
+
+TEST(Range, ScanOfAMap) {
+  Def f("running");
+  auto x = f.input("x", i64, {f.size("N")});
+  f.result(range(x).map([](Value v) { return v % 100; }).scan("+", "s"));
+  EXPECT_EQ(passes_of(f.program()), 1);
+}
+
+TEST(Range, PrintsWhatPasses) {
+  Def f("shout");
+  auto x = f.input("x", i64, {f.size("N")});
+  range(x).filter([](Value v) { return v % 3 == 1; }).print([](Value v) { return v * 2; });
+  EXPECT_EQ(passes_of(f.program()), 1);
+}
+
+TEST(Range, ProductsOfAllPairs) {
+  Def f("table");
+  auto x = f.input("x", i64, {f.size("N")}), y = f.input("y", i64, {f.size("M")});
+  f.result(range(x).flat_map(
+      [&](Value a) { return range(y).map([=](Value b) { return (a % 100) * (b % 100); }); }, "t"));
+  const Program program = f.program();
+  expect_same(program,
+              "def table(x: i64[N], y: i64[M]) -> t { t = [ (x_1 % 100) * (x_2 % 100) | x_1 in x, x_2 in y ] }");
+  EXPECT_EQ(passes_of(program), 1);
+}
+
+}  // namespace
+}  // namespace twill
