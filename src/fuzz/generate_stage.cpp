@@ -332,6 +332,46 @@ Stage Generator::plain_stage(Surroundings around) {
   return stage;
 }
 
+/// A stage that reads what the last one computed with the same outermost index, so that the two may share
+/// their outer loop; nothing if the last one is not of the kind.
+std::optional<Stage> Generator::companion(const std::vector<Stage>& stages, Surroundings around) {
+  if (stages.empty() || stages.back().dims.empty()) return std::nullopt;
+  const Dim outer = stages.back().dims.front();
+  for (const Output& output : stages.back().outputs) {
+    const Held held = held_.at(output.array);
+    const auto at = std::ranges::find_if(output.at, [&](Expr e) {
+      const auto* index = as<IndexRef>(e);
+      return index && index->dim == outer.id;
+    });
+    const auto place = static_cast<std::size_t>(at - output.at.begin());
+    if (at == output.at.end() || !program_[output.array].type.is_integer() ||
+        outer.hi != held.shape[place].expr)
+      continue;
+    const int inner = rng_.weighted({25, 50, 25});
+    std::vector<NewDim> dims{rectangular_dim(index_name("i", around), held.shape[place], 0)};
+    use(dims.back(), around);
+    for (NewDim& dim : new_dims(inner, around)) dims.push_back(std::move(dim));
+    std::vector<Expr> subscripts;
+    for (std::size_t s = 0; s < held.shape.size(); ++s)
+      subscripts.push_back(s == place ? pool_.index(dims.front().dim.id) : fitting(held.shape[s], around));
+    if (std::ranges::any_of(subscripts, [](Expr e) { return !e; })) continue;
+    const Expr element =
+        pool_.cast(Scalar::I64, pool_.read(output.array, program_[output.array].type, subscripts));
+    Stage stage;
+    for (const NewDim& dim : dims) stage.dims.push_back(dim.dim);
+    const int outputs = 1 + rng_.weighted({70, 30});
+    for (int k = 0; k < outputs; ++k) {
+      Output next = any_output(dims, around);
+      const Expr small = pool_.apply(Prim::Lt, {element, pool_.integer(rng_.between(-3, 3))});
+      if (next.value) next.value = pool_.select(small, next.value, literal(next.value->type));
+      if (next.guard && rng_.chance(50)) next.guard = pool_.apply(Prim::And, {small, next.guard});
+      stage.outputs.push_back(std::move(next));
+    }
+    return stage;
+  }
+  return std::nullopt;
+}
+
 /// Floats that go round a loop are kept within bounds.
 Expr Generator::bounded(Expr value) {
   if (budget_.strict || !value->type.is_float()) return value;
@@ -393,6 +433,9 @@ void Generator::stages(int count, Surroundings around, int depth, std::vector<St
                   : kind == 2 ? block_stage(around, depth - 1)
                               : loop_stage(around, depth - 1, into);
     finish(std::move(stage), into);
+    if (kind == 0 && rng_.chance(35)) {
+      if (auto beside = companion(into, around)) finish(std::move(*beside), into);
+    }
   }
 }
 
