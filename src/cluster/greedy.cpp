@@ -42,8 +42,12 @@ class Greedy {
       join_sibling(s, same_range);
       if (!sets_[index(s)].members.empty()) same_range.push_back(s);
     }
+    // Why two stages do not even share their outer loops says more than why they are not one.
+    std::vector<Reason> not_one;
+    std::swap(not_one, result_.not_done);
     find_order();
     for (const int set : order_) share_with_producers(set);
+    result_.not_done.insert(result_.not_done.end(), not_one.begin(), not_one.end());
     write_down();
   }
 
