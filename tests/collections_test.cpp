@@ -222,6 +222,16 @@ const Case cases[] = {
                                  e[i, j] = exp(x[i, j] - m[i])
                                  s[i] = sum(j) e[i, j]
                                  y[i, j] = e[i, j] / s[i] })"},
+    {"ScanThenMapThenSum", {3, 0, 2}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { s[i] = scan(+, i) x[i] % 100
+                              p[i] = s[i] * s[i] % 1000
+                              y = sum(i) p[i] })"},
+    {"AScanDecidesWhatIsKept", {2, 0, 1}, {2, 0, 1}, R"(
+      def f(x: i64[N]) -> y { s[i] = scan(+, i) x[i] % 100
+                              y = [ v | v in s, v % 3 == 1 ] })"},
+    {"AFilterWithARunningSum", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { s[i] = scan(+, i) x[i] % 100
+                              y = [ s[i] + x[i] | i, x[i] % 3 == 1 ] })"},
     {"AFoldOfAWholeArrayEndsBeforeItIsUsed", {2, 0, 0}, {2, 0, 0}, R"(
       def f(x: f64[N]) -> y { s = sum(i) x[i]
                               y[i] = x[i] / s })"},

@@ -106,7 +106,8 @@ std::optional<Reason> why_worse_to_share(const Stage& first, const Stage& second
       return no("reuse", "'" + stage->name + "' uses what it reads for several '" + stage->dims.front().name +
                              "' at once");
   }
-  if (first.dims.size() == second.dims.size() && first.dims.size() == 1)
+  // A scan runs in order anyway.
+  if (first.dims.size() == second.dims.size() && first.dims.size() == 1 && !any_is<Scan>(first))
     return no("scalar", "nothing but single values would be computed in an iteration");
   const bool twice = std::any_of(second.outputs.begin(), second.outputs.end(), [](const Output& output) {
     return is<Scan>(output.combine.front()) || is<Append>(output.combine.back());

@@ -122,6 +122,9 @@ class Judge {
     const auto places = places_of_shared(first_, output, static_cast<int>(depth_));
     if (!places || output.offsets)
       refuse("whole", "'" + second_.name + "' needs all of " + quoted(output.array));
+    // A first pass, which only counts, does not know a running fold yet.
+    if (is<Scan>(output.combine.front()) && decides_by(output.array))
+      refuse("whole", "'" + second_.name + "' decides by " + quoted(output.array) + " what it computes");
     for_each_expr(second_, [&](Expr root) {
       visit(root, [&](Expr node) {
         const Read* read = as<Read>(node);
@@ -137,6 +140,24 @@ class Judge {
     });
   }
 
+  /// Does the second stage use the array elsewhere than in values?
+  bool decides_by(ArrayId array) const {
+    bool found = false;
+    const auto look = [&](Expr e) { found = found || (e && mentions_array(e, array)); };
+    for (const Dim& dim : second_.dims) {
+      look(dim.lo);
+      look(dim.hi);
+    }
+    for (const Output& output : second_.outputs) {
+      look(output.guard);
+      look(output.key);
+      for (const Expr at : output.at) look(at);
+      // The running fold of a running fold: both would be learnt in the first pass.
+      if (is<Scan>(output.combine.front())) look(output.value);
+    }
+    return found;
+  }
+
   const Program& program_;
   const Stage& first_;
   const Stage& second_;
@@ -145,10 +166,21 @@ class Judge {
 
 }  // namespace
 
+namespace {
+
+/// A scan, from the left, with nothing but folds inside.
+bool is_plain_scan(const Output& output) {
+  const Scan* scan = std::get_if<Scan>(&output.combine.front());
+  return scan && scan->from == Direction::Left &&
+         std::all_of(output.combine.begin() + 1, output.combine.end(), is<Fold>) && !output.into;
+}
+
+}  // namespace
+
 std::optional<std::vector<int>> places_of_shared(const Stage& stage, const Output& output, int depth) {
   std::vector<int> places;
   for (std::size_t d = 0; d < static_cast<std::size_t>(depth); ++d) {
-    if (!is<Cat>(output.combine[d])) return std::nullopt;
+    if (!is<Cat>(output.combine[d]) && !(depth == 1 && is_plain_scan(output))) return std::nullopt;
     int found = -1;
     for (std::size_t s = 0; s < output.at.size(); ++s) {
       const IndexRef* index = as<IndexRef>(output.at[s]);
