@@ -27,7 +27,7 @@ Action add_bench(CLI::App& app) {
   auto options = std::make_shared<BenchOptions>();
   std::string suites = "Suites:\n";
   for (const SuiteInfo& suite : bench_suites())
-    suites += fmt::format("  {:<10}{}\n", suite.name, suite.description);
+    suites += fmt::format("  {:<13}{}\n", suite.name, suite.description);
   app.add_option("SUITE", options->suites, "Which suites to run; all of them if left out")->type_name("");
   app.add_option("--only", options->only, "Only cases with this in their names")->type_name("TEXT");
   app.add_flag("--json", options->json, "One JSON object per line");
