@@ -378,8 +378,8 @@ std::vector<Entry> stencil_entries() {
       large("blur: along y", blur_y, 2),
       sized("unsharp: last stage", sharpen, 4096),
       large("unsharp: last stage", sharpen, 2),
-      entry("unsharp, unfused", [](Session& s) { return unsharp(s, s.extent(3), s.extent(2048)); }),
-      entry("unsharp, unfused", [](Session& s) { return unsharp(s, 1, s.extent(4096)); }),
+      entry("unsharp: all stages", [](Session& s) { return unsharp(s, s.extent(3), s.extent(2048)); }),
+      entry("unsharp: all stages", [](Session& s) { return unsharp(s, 1, s.extent(4096)); }),
   };
 }
 

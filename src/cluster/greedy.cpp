@@ -290,12 +290,20 @@ class Greedy {
     for (const int set : sets) stages.push_back(joiner_[sets_[index(set)].holder]);
     std::set<ArrayId> passed;
     if (auto apart = visit_points(region_.program, stages, passed)) return apart;
+    std::vector<const Stage*> all;
+    for (const Stage& stage : stages) all.push_back(&stage);
+    const int depth = most_shared(region_.program, all);
     for (std::size_t i = 0; i < sets.size(); ++i) {
       for (std::size_t k = i + 1; k < sets.size(); ++k) {
         const int x = sets[i], y = sets[k];
         if (group_of_[index(x)] == group_of_[index(y)]) continue;
         if (auto apart = why_not_share(region_.program, stages[i], stages[k], 1)) return apart;
-        if (auto worse = why_worse_to_share(stages[i], stages[k])) return worse;
+        if (auto worse = why_worse_to_share(region_.program, stages[i], stages[k])) return worse;
+        for (const Output& output : stages[i].outputs)
+          if (reads(stages[k], output.array) && region_.program[output.array].rank() > depth + 1)
+            return reason("part", x, y,
+                          "an iteration that they share would hand on more than a row of '" +
+                              region_.program[output.array].name + "'");
         if (in_order_[index(sets_[index(x)].holder)] != in_order_[index(sets_[index(y)].holder)])
           return reason("parallelism", x, y, "only one of them runs in order");
         if (streams(sets_[index(x)].holder, sets_[index(y)].holder) > most_streams)

@@ -71,9 +71,22 @@ std::optional<Reason> why_worse(const Program& program, const Stage& producer, i
 
 namespace {
 
+/// Arrays with so many elements, known in advance, stay where they are quickly read.
+constexpr std::int64_t small_array = 256;
+
+bool is_small(const Array& array) {
+  std::int64_t elements = 1;
+  for (const Expr extent : array.shape) {
+    const auto* literal = as<Literal>(extent);
+    if (!literal || literal->value.i > small_array) return false;
+    elements *= std::max<std::int64_t>(1, literal->value.i);
+  }
+  return elements <= small_array;
+}
+
 /// Does the stage fold with something that is the same for all iterations of its outermost loop? It is loaded
 /// once for several of them, if the stage has that loop for itself.
-bool reuses_across(const Stage& stage) {
+bool reuses_across(const Program& program, const Stage& stage) {
   const bool folds = std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
     return is<Cat>(output.combine.front()) &&
            std::any_of(output.combine.begin(), output.combine.end(), is<Fold>);
@@ -83,7 +96,9 @@ bool reuses_across(const Stage& stage) {
   for_each_expr(stage, [&](Expr root) {
     visit(root, [&](Expr node) {
       const auto* read = as<Read>(node);
-      if (!read || read->rules.empty() || mentions(node, stage.dims.front().id)) return;
+      if (!read || read->rules.empty() || mentions(node, stage.dims.front().id) ||
+          is_small(program[read->array]))
+        return;
       found = found || std::any_of(stage.dims.begin() + 1, stage.dims.end(),
                                    [&](const Dim& dim) { return mentions(node, dim.id); });
     });
@@ -93,7 +108,7 @@ bool reuses_across(const Stage& stage) {
 
 }  // namespace
 
-std::optional<Reason> why_worse_to_share(const Stage& first, const Stage& second) {
+std::optional<Reason> why_worse_to_share(const Program& program, const Stage& first, const Stage& second) {
   const auto no = [&](std::string code, const std::string& why) {
     return Reason{std::move(code),
                   {first.name, second.name},
@@ -102,7 +117,7 @@ std::optional<Reason> why_worse_to_share(const Stage& first, const Stage& second
   };
   if (has_hint(first, Hint::Always) || has_hint(second, Hint::Always)) return std::nullopt;
   for (const Stage* stage : {&first, &second}) {
-    if (reuses_across(*stage))
+    if (reuses_across(program, *stage))
       return no("reuse", "'" + stage->name + "' uses what it reads for several '" + stage->dims.front().name +
                              "' at once");
   }

@@ -21,7 +21,7 @@ std::optional<Reason> why_worse(const Program& program, const Stage& producer, i
                                 const Stage& consumer);
 
 /// Why it is worse to run the two in the same outer loop than one after the other; nothing if it is not.
-std::optional<Reason> why_worse_to_share(const Stage& first, const Stage& second);
+std::optional<Reason> why_worse_to_share(const Program& program, const Stage& first, const Stage& second);
 
 /// Does some output of the stage combine some dimension so?
 template <class C>

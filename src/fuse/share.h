@@ -22,8 +22,8 @@ std::optional<Reason> why_not_share(const Program& program, const Stage& first, 
                                     int depth);
 
 /// The subscripts of the output's write map, by position, that are the indices of the stage's `depth`
-/// outermost dimensions; nothing if one of them is not there by itself, or if the elements of an iteration are
-/// not complete when it ends. (Those of a scan are, if it has no other dimensions than folded ones.)
+/// outermost dimensions; nothing if one of them is not there by itself, or if the elements of an iteration
+/// are not complete when it ends. (Those of a scan are, if it has no other dimensions than folded ones.)
 std::optional<std::vector<int>> places_of_shared(const Stage& stage, const Output& output, int depth);
 
 /// The second stage, which goes through a collection that the first one fills, as a stage that visits the

@@ -460,10 +460,12 @@ class Planner {
     std::vector<ChainLevel> levels;
     for (int d = 0; d < depth; ++d) levels.push_back({d, {}, By::Seq});
     if (!cores) return levels;
+    // How many points the outermost one has is rarely known: the two outermost ones have enough for all.
     const bool two_dims = depth > 1 && std::all_of(stages.begin(), stages.end(), [&](const Stage* stage) {
                             const Proposer proposer(program_, machine_, *stage, depth);
-                            return proposer.is_short(0) && proposer.all_are_cat(0) &&
-                                   proposer.all_are_cat(1) && !bounds_depend(*stage, 1, 0);
+                            return (proposer.is_short(0) || !literal_extent(stage->dims[0])) &&
+                                   proposer.all_are_cat(0) && proposer.all_are_cat(1) &&
+                                   !bounds_depend(*stage, 1, 0);
                           });
     if (two_dims)
       levels[0].by = levels[1].by = By::Core;
