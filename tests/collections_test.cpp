@@ -222,6 +222,10 @@ const Case cases[] = {
                                  e[i, j] = exp(x[i, j] - m[i])
                                  s[i] = sum(j) e[i, j]
                                  y[i, j] = e[i, j] / s[i] })"},
+    {"RowsWithMeanAndDeviation", {5, 3, 4}, {1, 3, 0}, R"(
+      def f(x: f64[N, M]) -> z { m[i] = (sum(j) x[i, j]) / M
+                                 d[i] = (sum(j) (x[i, j] - m[i]) * (x[i, j] - m[i])) / M
+                                 z[i, j] = (x[i, j] - m[i]) / (1.0 + d[i]) })"},
     {"ScanThenMapThenSum", {3, 0, 2}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { s[i] = scan(+, i) x[i] % 100
                               p[i] = s[i] * s[i] % 1000

@@ -92,24 +92,33 @@ class Greedy {
     return found;
   }
 
-  /// Does a set have to run after `first` and before `second`?
-  bool is_between(int first, int second) const {
-    const int earliest = sets_[index(first)].members.front();
+  /// Is there something else on the way back from `second` to `first`? `before`: what has to run before;
+  /// `too_early`: nothing on the way is there.
+  static bool is_between(int first, int second, const std::function<std::set<int>(int)>& before,
+                         const std::function<bool(int)>& too_early) {
     std::vector<int> open;
     std::set<int> seen = {second, first};
-    for (const int set : sets_before(second))
-      if (seen.insert(set).second) open.push_back(set);
+    for (const int one : before(second))
+      if (seen.insert(one).second) open.push_back(one);
     while (!open.empty()) {
-      const int set = open.back();
+      const int one = open.back();
       open.pop_back();
-      // Whatever depends on the first stage of a set comes after it in the program.
-      if (sets_[index(set)].members.back() < earliest) continue;
-      for (const int other : sets_before(set)) {
+      if (too_early(one)) continue;
+      for (const int other : before(one)) {
         if (other == first) return true;
         if (seen.insert(other).second) open.push_back(other);
       }
     }
     return false;
+  }
+
+  /// Does a set have to run after `first` and before `second`?
+  bool is_set_between(int first, int second) const {
+    // Whatever depends on the first stage of a set comes after it in the program.
+    const int earliest = sets_[index(first)].members.front();
+    return is_between(
+        first, second, [&](int set) { return sets_before(set); },
+        [&](int set) { return sets_[index(set)].members.back() < earliest; });
   }
 
   Reason reason(std::string code, int a, int b, const std::string& why) const {
@@ -126,7 +135,7 @@ class Greedy {
     // The set that is held later in the program comes second.
     if (sets_[index(a)].holder > sets_[index(b)].holder) std::swap(a, b);
     Set &first = sets_[index(a)], &second = sets_[index(b)];
-    if (is_between(a, b) || is_between(b, a))
+    if (is_set_between(a, b) || is_set_between(b, a))
       return reason("cycle", a, b, "what is computed between them needs the one and is needed by the other");
     if (sets_before(a).contains(b)) return reason("cycle", a, b, "they need each other");
     if (auto apart = joiner_.why_not(first.holder, second.holder)) return apart;
@@ -244,21 +253,10 @@ class Greedy {
 
   /// Does a group have to run after `first` and before `second`?
   bool is_group_between(int first, int second) const {
-    std::vector<int> open;
-    std::set<int> seen = {second, first};
-    for (const int group : groups_before(second))
-      if (seen.insert(group).second) open.push_back(group);
     const int earliest = rank_[index(groups_[index(first)].front())];
-    while (!open.empty()) {
-      const int group = open.back();
-      open.pop_back();
-      if (rank_[index(groups_[index(group)].back())] < earliest) continue;
-      for (const int other : groups_before(group)) {
-        if (other == first) return true;
-        if (seen.insert(other).second) open.push_back(other);
-      }
-    }
-    return false;
+    return is_between(
+        first, second, [&](int group) { return groups_before(group); },
+        [&](int group) { return rank_[index(groups_[index(group)].back())] < earliest; });
   }
 
   void share_with_producers(int set) {
@@ -293,6 +291,11 @@ class Greedy {
     std::vector<const Stage*> all;
     for (const Stage& stage : stages) all.push_back(&stage);
     const int depth = most_shared(region_.program, all);
+    // Without loops inside, lanes are worth more than what is not written; a scan has none anyway.
+    const bool only_values = std::all_of(
+        stages.begin(), stages.end(), [](const Stage& s) { return s.dims.size() == 1 && !any_is<Scan>(s); });
+    if (only_values)
+      return reason("scalar", first, second, "nothing but single values would be computed in an iteration");
     for (std::size_t i = 0; i < sets.size(); ++i) {
       for (std::size_t k = i + 1; k < sets.size(); ++k) {
         const int x = sets[i], y = sets[k];

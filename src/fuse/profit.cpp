@@ -121,9 +121,6 @@ std::optional<Reason> why_worse_to_share(const Program& program, const Stage& fi
       return no("reuse", "'" + stage->name + "' uses what it reads for several '" + stage->dims.front().name +
                              "' at once");
   }
-  // A scan runs in order anyway.
-  if (first.dims.size() == second.dims.size() && first.dims.size() == 1 && !any_is<Scan>(first))
-    return no("scalar", "nothing but single values would be computed in an iteration");
   const bool twice = std::any_of(second.outputs.begin(), second.outputs.end(), [](const Output& output) {
     return is<Scan>(output.combine.front()) || is<Append>(output.combine.back());
   });
