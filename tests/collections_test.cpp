@@ -236,6 +236,9 @@ const Case cases[] = {
     {"AFilterWithARunningSum", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { s[i] = scan(+, i) x[i] % 100
                               y = [ s[i] + x[i] | i, x[i] % 3 == 1 ] })"},
+    {"AShortScanNextToACollection", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> y { s[i < 7] = scan(+, i) i * i
+                              y = [ if s[i] < v % 100 then v else 0 | i < 7, v in x ] })"},
     {"AFoldOfAWholeArrayEndsBeforeItIsUsed", {2, 0, 0}, {2, 0, 0}, R"(
       def f(x: f64[N]) -> y { s = sum(i) x[i]
                               y[i] = x[i] / s })"},

@@ -5,6 +5,7 @@
 #include "fuzz/random_plan.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
+#include "plan/legality.h"
 #include "program/text.h"
 
 #include <gmock/gmock.h>
@@ -184,6 +185,23 @@ const Found found[] = {
         }
       }
     )"},
+    {"TheFirstPassOfACollectionFails", R"(
+      op last(a: f16, b: f16) -> f16 associative { b }
+      def f(x: f64[N], y: i64[M]) -> c {
+        stage c(i < M) {
+          block {
+            stage s(t < 4, k < M) {
+              block {
+                a[j < 2 * N + 1]: f16 = fold(last, m < 0) 0.0f16
+                b: f64 = 0.0
+              }
+              out s: f64[4, M] at [t, k] = seq(t) cat(k) b
+            }
+          }
+          out c: f64[born n] = append(i) 0.0
+        }
+      }
+    )"},
 };
 
 std::string name_of_found(const testing::TestParamInfo<Found>& one) { return one.param.name; }
@@ -222,6 +240,32 @@ TEST(FuzzFoundPlan, AStageDoesNotRunBeforeTheLengthItNeeds) {
   const auto result = elaborate(program, machine, plan);
   ASSERT_FALSE(result);
   EXPECT_EQ(result.why().text, "'a' runs before the length of 'g_keys', which it needs, is known");
+}
+
+/// The accumulator of a tile goes to memory the way that the plan says.
+TEST(FuzzFoundPlan, ATileThatIsStreamed) {
+  FuzzCase one;
+  one.program = std::make_shared<const Program>(parse_program("found", R"(
+      def f(x: i64[M]) -> (v, a) {
+        stage v(k < 1, i < M) {
+          out v: i64[M] at [i] into x = fold(xor, k) cat(i) 0
+          out a: i64[M] at [i] = fold(xor, k) cat(i) k + i
+        }
+      })"));
+  JudgeOptions options;
+  options.machine = detect_machine();
+  Cluster cluster;
+  cluster.instances.push_back({{"v"}, 0});
+  cluster.loops = tree_of({0, {{{1, {}, By::Seq}, {0, {}, By::Unroll}}}});
+  cluster.stores.push_back({0, 1, Keep::Full, 0});
+  cluster.tiles.push_back({0, 1, 0});
+  one.plans = {{one.program->name, options.machine.name, {{"", 0, {cluster}}}}};
+  one.simplify = false;
+  Rng rng(1);
+  for (int k = 0; k < 4; ++k) one.inputs.push_back(random_inputs(*one.program, rng));
+  const Verdict verdict = judge_isolated(one, options);
+  EXPECT_EQ(verdict.kind, "") << verdict.detail;
+  EXPECT_EQ(verdict.counts.at("runs"), 4);
 }
 
 TEST(FuzzFoundCheck, AScanAroundAFoldHasNoCatInside) {

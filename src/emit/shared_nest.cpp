@@ -152,6 +152,7 @@ Code SharedNest::lower() {
                                  [](const StageNest& member) { return member.needs_two_passes(); });
   if (twice) {
     append(code, loops(true));
+    code.push_back({Stop{}});  // a part that failed has learnt nothing
     for (StageNest& member : members_) append(code, member.between());
   }
   append(code, loops(false));

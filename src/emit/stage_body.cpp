@@ -243,8 +243,7 @@ Code StageNest::complete(Role& role, Expr value) {
   if (role.shape == Shape::Group) return into_bucket(role, at_point(role.output->key), value);
   if (role.scan_dim >= 0) return scan_step(role, value);
   if (role.view) {
-    const Expr index = t_.index(stage_.dims[levels_[point_level_].dim].id);
-    code.push_back(t_.put(role.view, {view_lane_ ? view_lane_ : t_.sub(index, role.view_origin)}, value));
+    code.push_back(into_view(role, value));
     return code;
   }
   const auto scatter = std::find_if(role.output->combine.begin(), role.output->combine.end(),
@@ -260,6 +259,11 @@ Code StageNest::complete(Role& role, Expr value) {
   return code;
 }
 
+Statement StageNest::into_view(const Role& role, Expr value) {
+  const Expr index = t_.index(stage_.dims[levels_[point_level_].dim].id);
+  return t_.put(role.view, {view_lane_ ? view_lane_ : t_.sub(index, role.view_origin)}, value);
+}
+
 Code StageNest::scan_step(Role& role, Expr value) {
   const Scan& scan = std::get<Scan>(role.output->combine[role.scan_dim]);
   Code code;
@@ -273,7 +277,7 @@ Code StageNest::scan_step(Role& role, Expr value) {
     } else {
       code.push_back(t_.accumulate(role.running, {}, value, scan.op));
     }
-    if (!first_pass_) code.push_back(store(role, place(role), t_.read(role.running)));
+    if (!only_learns(role)) code.push_back(store(role, place(role), t_.read(role.running)));
     return code;
   }
   // Other dimensions run inside: the element before is in the output itself.
@@ -351,6 +355,7 @@ Code StageNest::close(Role& role, int level) {
   }
   if (begins_part_of_group(role, level)) append(code, shelve_buckets(role));
   if (!role.running || role.running_level != level || !first_pass_) return code;
+  if (role.shape == Shape::Dense && !role.starts) return code;  // a scan that goes from end to end each time
   if (role.output->offsets) {
     code.push_back(
         t_.put(*role.output->offsets, {t_.add(row_of(role), t_.number(1))}, t_.read(role.running)));

@@ -116,6 +116,10 @@ bool StageNest::active(const Role& role) const {
   return role.shape == Shape::Append || role.schedule.merge == How::TwoPass;
 }
 
+bool StageNest::only_learns(const Role& role) const {
+  return first_pass_ && !early_.contains(role.output->array);
+}
+
 bool StageNest::needs_two_passes() const {
   return std::any_of(roles_.begin(), roles_.end(), [](const Role& role) {
     return role.shape == Shape::Append || role.schedule.merge == How::TwoPass;
@@ -126,6 +130,7 @@ Code StageNest::lower() {
   Code code = before();
   if (needs_two_passes()) {
     append(code, loops(true));
+    code.push_back({Stop{}});  // a part that failed has learnt nothing
     append(code, between());
   }
   append(code, loops(false));
@@ -299,7 +304,7 @@ Code StageNest::point_loop(int level, DimId index, Expr lo, Expr hi) {
     const Scan* scan = std::get_if<Scan>(&role.output->combine[here.dim]);
     if (scan && scan->from == Direction::Right) loop.down = true;
     if (loop.by != By::Simd || !active(role)) continue;
-    if (scan && first_pass_) loop.reductions.push_back({role.running, scan->op});
+    if (scan && only_learns(role)) loop.reductions.push_back({role.running, scan->op});
     if (role.tile_loop >= 0) {
       if (is<Fold>(role.output->combine[here.dim])) {
         for (const auto& [copy, variable] : role.held)
@@ -332,7 +337,8 @@ bool StageNest::adds_up(int level) const {
   return std::all_of(roles_.begin(), roles_.end(), [&](const Role& role) {
     if (!active(role)) return true;
     const Scan* scan = std::get_if<Scan>(&role.output->combine[levels_[level].dim]);
-    if (scan) return scan->op.prim && !role.running_seen && regroups(t_.program(), scan->op);
+    if (scan)
+      return only_learns(role) && scan->op.prim && !role.running_seen && regroups(t_.program(), scan->op);
     return role.shape == Shape::Append;
   });
 }

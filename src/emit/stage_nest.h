@@ -138,6 +138,8 @@ class StageNest {
   bool adds_up(int level) const;
   void at_all_unrolled(int level, const std::function<void()>& action);
   bool active(const Role& role) const;
+  /// Does this pass learn what the output's parts need of each other, without the values themselves?
+  bool only_learns(const Role& role) const;
 
   // stage_tile.cpp: dimensions in pieces, and accumulators in local variables
   int last_level(int dim) const;
@@ -166,6 +168,7 @@ class StageNest {
   Code effects();
   Code consume(Role& role, Expr value);
   Code complete(Role& role, Expr value);
+  Statement into_view(const Role& role, Expr value);
   Code scan_step(Role& role, Expr value);
   Code open(Role& role, int level);
   Code close(Role& role, int level);

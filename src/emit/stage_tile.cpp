@@ -305,7 +305,7 @@ Code StageNest::close_tile(Role& role) {
   return over_tile(role, [&] {
     Code code;
     const Expr value = t_.read(role.held.at(copy_in(role)), lane_in(role));
-    code.push_back(t_.put(role.target, place(role), value));
+    code.push_back(role.view ? into_view(role, value) : t_.put(role.target, place(role), value));
     return code;
   });
 }

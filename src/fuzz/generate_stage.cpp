@@ -334,7 +334,7 @@ Stage Generator::plain_stage(Surroundings around) {
 
 /// A stage that reads what the last one computed with the same outermost index, so that the two may share
 /// their outer loop; nothing if the last one is not of the kind.
-std::optional<Stage> Generator::companion(const std::vector<Stage>& stages, Surroundings around) {
+std::optional<Stage> Generator::companion(const std::vector<Stage>& stages, const Surroundings& outside) {
   if (stages.empty() || stages.back().dims.empty()) return std::nullopt;
   const Dim outer = stages.back().dims.front();
   for (const Output& output : stages.back().outputs) {
@@ -347,6 +347,7 @@ std::optional<Stage> Generator::companion(const std::vector<Stage>& stages, Surr
     if (at == output.at.end() || !program_[output.array].type.is_integer() ||
         outer.hi != held.shape[place].expr)
       continue;
+    Surroundings around = outside;
     const int inner = rng_.weighted({25, 50, 25});
     std::vector<NewDim> dims{rectangular_dim(index_name("i", around), held.shape[place], 0)};
     use(dims.back(), around);

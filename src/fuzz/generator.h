@@ -129,7 +129,7 @@ class Generator {
   // ---- generate_stage.cpp
   void stages(int count, Surroundings around, int depth, std::vector<Stage>& into);
   Stage plain_stage(Surroundings around);
-  std::optional<Stage> companion(const std::vector<Stage>& stages, Surroundings around);
+  std::optional<Stage> companion(const std::vector<Stage>& stages, const Surroundings& outside);
   std::vector<NewDim> new_dims(int count, Surroundings& around);
   NewDim new_dim(const std::string& name, const Surroundings& around);
   NewDim rectangular_dim(const std::string& name, const Extent& e, std::int64_t low);
