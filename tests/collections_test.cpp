@@ -143,9 +143,25 @@ const Case cases[] = {
     {"AFilterGuardsADivision", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { p = [ v % 3 | v in x, v % 3 != 0 ]
                               y[k] = 100 / p[k] })"},
-    {"ThePositionOfAnElementIsUsed", {2, 0, 1}, {2, 0, 1}, R"(
+    {"ThePositionOfAnElementIsUsed", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { p = [ v | v in x, v > 0 ]
                               y[k] = p[k] + k })"},
+    {"ThePositionOfAnElementInAFold", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ v % 100 | v in x, v % 3 == 1 ]
+                              y = sum(k) p[k] * k })"},
+    {"ThePositionOfAnElementThatIsKept", {3, 0, 2}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ v % 100 | v in x, v % 3 == 1 ]
+                              q = [ p[k] - k | k, p[k] > 10 ]
+                              y[m] = 2 * q[m] })"},
+    {"ThePositionOfAnElementDecidesWhatIsKept", {2, 0, 1}, {2, 0, 1}, R"(
+      def f(x: i64[N]) -> y { p = [ v % 100 | v in x, v % 3 == 1 ]
+                              y = [ p[k] | k, k % 2 == 0 ] })"},
+    {"ThePositionOfAnElementReadsAnotherArray", {2, 0, 1}, {2, 0, 1}, R"(
+      def f(x: i64[N], w: i64[N]) -> y { p = [ v % 100 | v in x, v % 3 == 1 ]
+                                         y[k] = p[k] * w[pad(k)] })"},
+    {"ThePositionOfAnElementIsPrinted", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) { p = [ v % 100 | v in x, v % 3 == 1 ]
+                         for k < len(p) { print(k, p[k]) } })"},
     // ---- horizontal
     {"IndependentMapsOfOneRange", {3, 0, 0}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> (a, b, s) { a[i] = x[i] + 1

@@ -130,6 +130,19 @@ class Greedy {
             joiner_[sets_[index(b)].holder].place};
   }
 
+  /// Would one of two sets that share their loops run in order only because the other one does? It may, where
+  /// the other one reads what it computes, and that costs less than to keep it.
+  bool loses_parallelism(int x, int y) const {
+    const int first = sets_[index(x)].holder, second = sets_[index(y)].holder;
+    if (in_order_[index(first)] == in_order_[index(second)]) return false;
+    const Stage &maker = joiner_[first], &user = joiner_[second];
+    if (has_hint(maker, Hint::Always) || has_hint(user, Hint::Always)) return false;
+    const bool handed_on = std::any_of(maker.outputs.begin(), maker.outputs.end(),
+                                       [&](const Output& output) { return reads(user, output.array); });
+    return in_order_[index(first)] || !handed_on || maker.dims.size() > 1 ||
+           operations_[index(first)] > cheap_operations;
+  }
+
   /// Nothing if the two have become one.
   std::optional<Reason> join(int a, int b, bool siblings) {
     // The set that is held later in the program comes second.
@@ -307,8 +320,7 @@ class Greedy {
             return reason("part", x, y,
                           "an iteration that they share would hand on more than a row of '" +
                               region_.program[output.array].name + "'");
-        if (in_order_[index(sets_[index(x)].holder)] != in_order_[index(sets_[index(y)].holder)])
-          return reason("parallelism", x, y, "only one of them runs in order");
+        if (loses_parallelism(x, y)) return reason("parallelism", x, y, "only one of them runs in order");
         if (streams(sets_[index(x)].holder, sets_[index(y)].holder) > most_streams)
           return reason("streams", x, y, "one loop would walk too many arrays");
       }

@@ -125,7 +125,7 @@ void SharedNest::find_early() {
     if (!runs) continue;
     for (std::size_t k = 0; k < i; ++k)
       for (const Output& output : stages_[k].outputs)
-        if (reads(stages_[i], output.array)) early_.insert(output.array);
+        if (members_[i].reads_early(output.array)) early_.insert(output.array);
   }
 }
 

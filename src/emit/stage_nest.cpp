@@ -109,11 +109,34 @@ void StageNest::find_folds(Role& role) {
   if (all_inside) fold.in_memory = false;
 }
 
-bool StageNest::active(const Role& role) const {
-  if (first_pass_ && early_.contains(role.output->array)) return true;
-  if (first_pass_ && role.counts_for >= 0) return role.read_back;
-  if (!first_pass_ || role.read_back) return true;
-  return role.shape == Shape::Append || role.schedule.merge == How::TwoPass;
+bool StageNest::active(const Role& role) const { return !first_pass_ || active_first(role); }
+
+bool StageNest::active_first(const Role& role) const {
+  if (early_.contains(role.output->array) || role.read_back) return true;
+  return role.counts_for < 0 && (role.shape == Shape::Append || role.schedule.merge == How::TwoPass);
+}
+
+bool StageNest::reads_early(ArrayId array) const {
+  if (!std::holds_alternative<Formula>(stage_.body)) return reads(stage_, array);
+  const auto in = [&](Expr e) {
+    bool found = false;
+    visit(e, [&](Expr node) {
+      const Read* read = as<Read>(node);
+      found = found || (read && read->array == array);
+    });
+    return found;
+  };
+  if (std::any_of(stage_.dims.begin(), stage_.dims.end(),
+                  [&](const Dim& dim) { return in(dim.lo) || in(dim.hi); }))
+    return true;
+  return std::any_of(roles_.begin(), roles_.end(), [&](const Role& role) {
+    if (!active_first(role)) return false;
+    const Output& output = *role.output;
+    const bool only_counted =
+        role.shape == Shape::Append && !role.read_back && !early_.contains(output.array);
+    return in(output.guard) || in(output.key) || (!only_counted && in(output.value)) ||
+           std::any_of(output.at.begin(), output.at.end(), in);
+  });
 }
 
 bool StageNest::only_learns(const Role& role) const {

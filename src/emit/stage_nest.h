@@ -37,6 +37,8 @@ class StageNest {
   /// The first pass computes this output as well, because others read it there.
   void need_early(ArrayId array) { early_.insert(array); }
   bool needs_two_passes() const;
+  /// Does the first pass need elements of the array?
+  bool reads_early(ArrayId array) const;
   void begin(bool first_pass) { first_pass_ = first_pass; }
   Code before() { return prologue(); }
   Code between();
@@ -138,6 +140,7 @@ class StageNest {
   bool adds_up(int level) const;
   void at_all_unrolled(int level, const std::function<void()>& action);
   bool active(const Role& role) const;
+  bool active_first(const Role& role) const;
   /// Does this pass learn what the output's parts need of each other, without the values themselves?
   bool only_learns(const Role& role) const;
 

@@ -28,6 +28,7 @@ constexpr std::array passes = {
     Pass{"hoist", hoist_invariant},
     Pass{"common", share_stages},
     Pass{"vertical", everywhere<fuse_vertically>},
+    Pass{"positions", everywhere<count_positions>},
 };
 
 }  // namespace
