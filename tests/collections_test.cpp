@@ -279,6 +279,27 @@ const Case cases[] = {
                          for i < N { print("a", p[i]) }
                          for i < N { print("b", p[i]) }
                          for i < N { print("c", p[i]) } })"},
+    // ---- choices
+    {"TwoChoicesForOneReason", {4, 0, 0}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> (y, z) { if n > 3 { y[i] = x[i] + 1 } else { y[i] = x[i] - n }
+                                           if n > 3 { z[i] = x[i] * 2 } else { z[i] = x[i] % 7 } })"},
+    {"AConsumerOfAChoice", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> y { if n > 3 { p[i] = x[i] + 1 } else { p[i] = x[i] - n }
+                                      y[i] = p[i] * p[i] })"},
+    {"AFoldOfPartOfAChoice", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> y { if n > 3 { p[i] = x[i] % 100 } else { p[i < N] = 7 * i % 10 }
+                                      y = sum(i) p[i] where p[i] > 5 })"},
+    {"AChoiceInAChoice", {4, 0, 1}, {3, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> y { if n > 3 { p[i] = x[i] + 1 }
+                                      else if n > 1 { p[i] = x[i] - n } else { p[i < N] = n }
+                                      y[i] = p[i] * 3 })"},
+    {"ATooLongConsumerOfAChoice", {3, 0, 1}, {3, 0, 1}, R"(
+      def f(x: f64[N], n: i64) -> y { if n > 3 { p[i] = x[i] + 1 } else { p[i] = x[i] - n }
+                                      y[i] = exp(p[i]) * sin(p[i]) + cos(p[i]) })"},
+    {"AChoiceThatIsReadTwice", {4, 0, 1}, {3, 0, 1}, R"(
+      def f(x: i64[N], n: i64) -> (y, z) { if n > 3 { p[i] = x[i] + 1 } else { p[i] = x[i] - n }
+                                           y[i] = p[i] * 3
+                                           z[i] = p[i] + x[i] })"},
     // ---- what the user says
     {"Never", {2, 0, 1}, {2, 0, 1}, R"(
       def f(x: f64[N]) -> y {

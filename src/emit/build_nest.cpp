@@ -75,7 +75,8 @@ class Builder {
     return array;
   }
 
-  /// Outputs that are kept in place of the array they are a new version of.
+  /// Outputs that are kept in place of the array they are a new version of, and results of blocks in the
+  /// place of the outputs that they are.
   void share_memory(const BlockSchedule& schedule) {
     for (const Pass& pass : schedule.passes) {
       for (const StageSchedule& stage : pass.stages) {
@@ -89,7 +90,17 @@ class Builder {
             nest_.memory_of[output.array] = *output.into;
         }
         for (const BlockSchedule& inner : stage.blocks) share_memory(inner);
+        for (const Block* inner : blocks_of(*stage.stage)) make_in_place(*stage.stage, *inner);
       }
+    }
+  }
+
+  /// What a block computes for the stage around it is written to its place at once.
+  void make_in_place(const Stage& stage, const Block& inner) {
+    for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
+      if (!is_made_in_place(t_.program(), stage, inner, o)) continue;
+      nest_.memory_of[inner.results[o]] = stage.outputs[o].array;
+      standing_.insert(inner.results[o]);
     }
   }
 

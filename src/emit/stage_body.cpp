@@ -164,6 +164,8 @@ Code StageNest::outputs(const Block* block) {
     if (!value) {
       const ArrayId result = block->results[role.position];
       const std::vector<Expr> shape = t_.program()[result].shape;
+      const auto home = t_.nest().memory_of.find(result);
+      if (home != t_.nest().memory_of.end() && home->second == output.array) continue;  // it is there
       if (!shape.empty()) {
         // An array per point: its elements follow the stage's own subscripts.
         const std::vector<Expr> here = place(role);

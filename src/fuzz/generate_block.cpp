@@ -71,11 +71,12 @@ Block Generator::block(const Surroundings& around, int depth, int count) {
   return block;
 }
 
-/// A nested program or a choice between two, at every point of a few dimensions.
-Stage Generator::block_stage(Surroundings around, int depth) {
+/// A nested program or a choice between two, at every point of a few dimensions; with a condition, a choice
+/// that is made once.
+Stage Generator::block_stage(Surroundings around, int depth, Expr condition) {
   Stage stage;
   std::vector<NewDim> dims;
-  const int count = rng_.weighted({25, 55, 20});
+  const int count = condition ? 0 : rng_.weighted({30, 52, 18});
   for (int k = 0; k < count; ++k) {
     dims.push_back(rectangular_dim(index_name("i", around), any_extent(), 0));
     use(dims.back(), around);
@@ -107,9 +108,9 @@ Stage Generator::block_stage(Surroundings around, int depth) {
     output.array = array(array_name("b"), type, std::move(shape));
     return output;
   };
-  if (rng_.chance(35)) {
+  if (condition || rng_.chance(35)) {
     Branch branch;
-    branch.condition = condition(around, 5);
+    branch.condition = condition ? condition : this->condition(around, 5);
     const Type type = any_type();
     std::vector<Extent> shape;
     const int rank = rng_.weighted({50, 40, 10});

@@ -332,30 +332,39 @@ Stage Generator::plain_stage(Surroundings around) {
   return stage;
 }
 
-/// A stage that reads what the last one computed with the same outermost index, so that the two may share
-/// their outer loop; nothing if the last one is not of the kind.
+/// A stage that reads what the last one computed: with the same outermost index, so that the two may share
+/// their outer loop, or element by element, if that was a block. Nothing if the last one is not of the kind.
 std::optional<Stage> Generator::companion(const std::vector<Stage>& stages, const Surroundings& outside) {
-  if (stages.empty() || stages.back().dims.empty()) return std::nullopt;
-  const Dim outer = stages.back().dims.front();
-  for (const Output& output : stages.back().outputs) {
+  if (stages.empty()) return std::nullopt;
+  const Stage& last = stages.back();
+  for (const Output& output : last.outputs) {
     const Held held = held_.at(output.array);
-    const auto at = std::ranges::find_if(output.at, [&](Expr e) {
-      const auto* index = as<IndexRef>(e);
-      return index && index->dim == outer.id;
-    });
-    const auto place = static_cast<std::size_t>(at - output.at.begin());
-    if (at == output.at.end() || !program_[output.array].type.is_integer() ||
-        outer.hi != held.shape[place].expr)
-      continue;
+    if (held.shape.empty() || !program_[output.array].type.is_integer()) continue;
     Surroundings around = outside;
-    const int inner = rng_.weighted({25, 50, 25});
-    std::vector<NewDim> dims{rectangular_dim(index_name("i", around), held.shape[place], 0)};
-    use(dims.back(), around);
-    for (NewDim& dim : new_dims(inner, around)) dims.push_back(std::move(dim));
+    std::vector<NewDim> dims;
     std::vector<Expr> subscripts;
-    for (std::size_t s = 0; s < held.shape.size(); ++s)
-      subscripts.push_back(s == place ? pool_.index(dims.front().dim.id) : fitting(held.shape[s], around));
-    if (std::ranges::any_of(subscripts, [](Expr e) { return !e; })) continue;
+    if (last.dims.empty()) {
+      for (const Extent& extent : held.shape) {
+        dims.push_back(rectangular_dim(index_name("i", around), extent, 0));
+        use(dims.back(), around);
+        subscripts.push_back(pool_.index(dims.back().dim.id));
+      }
+    } else {
+      const Dim& outer = last.dims.front();
+      const auto at = std::ranges::find_if(output.at, [&](Expr e) {
+        const auto* index = as<IndexRef>(e);
+        return index && index->dim == outer.id;
+      });
+      const auto place = static_cast<std::size_t>(at - output.at.begin());
+      if (at == output.at.end() || outer.hi != held.shape[place].expr) continue;
+      const int inner = rng_.weighted({25, 50, 25});
+      dims.push_back(rectangular_dim(index_name("i", around), held.shape[place], 0));
+      use(dims.back(), around);
+      for (NewDim& dim : new_dims(inner, around)) dims.push_back(std::move(dim));
+      for (std::size_t s = 0; s < held.shape.size(); ++s)
+        subscripts.push_back(s == place ? pool_.index(dims.front().dim.id) : fitting(held.shape[s], around));
+      if (std::ranges::any_of(subscripts, [](Expr e) { return !e; })) continue;
+    }
     const Expr element =
         pool_.cast(Scalar::I64, pool_.read(output.array, program_[output.array].type, subscripts));
     Stage stage;
@@ -433,10 +442,14 @@ void Generator::stages(int count, Surroundings around, int depth, std::vector<St
                   : kind == 1 ? sequential_stage(around, depth)
                   : kind == 2 ? block_stage(around, depth - 1)
                               : loop_stage(around, depth - 1, into);
+    const auto* choice = stage.dims.empty() ? std::get_if<Branch>(&stage.body) : nullptr;
+    const Expr condition = choice ? choice->condition : Expr{};
     finish(std::move(stage), into);
-    if (kind == 0 && rng_.chance(35)) {
+    if ((kind == 0 || choice) && rng_.chance(35)) {
       if (auto beside = companion(into, around)) finish(std::move(*beside), into);
     }
+    // Another choice for the same reason.
+    if (condition && rng_.chance(50)) finish(block_stage(around, depth - 1, condition), into);
   }
 }
 

@@ -159,7 +159,7 @@ class Generator {
   void fold_past(const NewDim& sequential, const Surroundings& around, std::vector<Stage>& into);
 
   // ---- generate_block.cpp
-  Stage block_stage(Surroundings around, int depth);
+  Stage block_stage(Surroundings around, int depth, Expr condition = {});
   Stage loop_stage(const Surroundings& around, int depth, std::vector<Stage>& before);
   ArrayId folded_truth(const Surroundings& around, std::vector<Stage>& into);
   Block block(const Surroundings& around, int depth, int count);

@@ -204,6 +204,8 @@ class Elaboration {
       if (tile.instance == instance) result.outputs[tile.output].tile = tile.loop;
     const std::vector<const Block*> blocks = blocks_of(stage);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
+      for (std::size_t o = 0; o < stage.outputs.size(); ++o)
+        if (is_made_in_place(program_, stage, *blocks[b], o)) in_place_.insert(blocks[b]->results[o]);
       result.blocks.push_back(
           block(stage.name, static_cast<int>(b), stages_of(stage, *blocks[b]), inside_parallel));
     }
@@ -216,7 +218,7 @@ class Elaboration {
     for (ArrayId array : defined_arrays(output)) {
       const bool is_result =
           std::find(program_.results.begin(), program_.results.end(), array) != program_.results.end();
-      if (!is_result && program_[array].rank() > 0) ++schedule_.buffers;
+      if (!is_result && !in_place_.contains(array) && program_[array].rank() > 0) ++schedule_.buffers;
     }
   }
 
@@ -249,6 +251,7 @@ class Elaboration {
   }
 
   Schedule& schedule_;
+  std::set<ArrayId> in_place_;  // results of blocks in the memory of the stage around
   const Program& program_;
   const Plan& plan_;
   std::size_t used_blocks_ = 0;

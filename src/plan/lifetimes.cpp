@@ -1,6 +1,8 @@
 // Which arrays nobody needs after a stage.
 #include "plan/lifetimes.h"
 
+#include <algorithm>
+
 namespace twill {
 
 StageList stages_of(const Program& program) { return {program.stages, {}, program.results}; }
@@ -20,6 +22,19 @@ std::vector<const Block*> blocks_of(const Stage& stage) {
   if (const Branch* branch = std::get_if<Branch>(&stage.body))
     return {branch->then.get(), branch->otherwise.get()};
   return {};
+}
+
+bool is_made_in_place(const Program& program, const Stage& around, const Block& block, std::size_t output) {
+  const Output& out = around.outputs[output];
+  if (!around.dims.empty() || !block.carries.empty() || out.value || out.guard || out.into) return false;
+  const ArrayId result = block.results[output];
+  const Array &inside = program[result], &outside = program[out.array];
+  if (inside.rank() == 0 || inside.type != outside.type || inside.shape != outside.shape) return false;
+  if (std::count(block.results.begin(), block.results.end(), result) != 1) return false;
+  return std::any_of(block.stages.begin(), block.stages.end(), [&](const Stage& stage) {
+    return std::any_of(stage.outputs.begin(), stage.outputs.end(),
+                       [&](const Output& made) { return made.array == result && !made.into; });
+  });
 }
 
 std::set<ArrayId> disposable_after(const Program& program, const StageList& list,

@@ -20,40 +20,6 @@ bool runs_at_least_once(const Dim& dim) {
   return !dim.condition && lo && hi && *lo < *hi;
 }
 
-/// What exists only inside of a block, or has another value at every step.
-struct Inside {
-  std::set<ArrayId> arrays;
-  std::set<SymbolId> sizes;
-  std::set<DimId> dims;
-
-  void add(const Program& program, const Stage& stage) {
-    for (const Output& output : stage.outputs)
-      for (const ArrayId array : defined_arrays(output)) arrays.insert(array);
-    sizes.merge(lengths_born_in(program, stage));
-  }
-};
-
-bool depends_on(const Program& program, const Stage& stage, const Inside& inside) {
-  bool found = false;
-  const auto look = [&](Expr root) {
-    visit(root, [&](Expr node) {
-      const auto* index = as<IndexRef>(node);
-      const auto* size = as<SizeRef>(node);
-      const auto* read = as<Read>(node);
-      found = found || (index && inside.dims.contains(index->dim)) ||
-              (size && inside.sizes.contains(size->symbol)) || (read && inside.arrays.contains(read->array));
-    });
-  };
-  for (const ArrayId array : reads_of(program, stage)) found = found || inside.arrays.contains(array);
-  for_each_stage({&stage, 1}, [&](const Stage& inner) {
-    for_each_expr(inner, look);
-    for (const Output& output : inner.outputs)
-      for (const ArrayId array : defined_arrays(output))
-        for (const Expr extent : program[array].shape) look(extent);
-  });
-  return found;
-}
-
 class Hoist {
  public:
   Hoist(Program& program, Notes& notes)
@@ -100,7 +66,7 @@ class Hoist {
   // ---- stages of a block
 
   void leave(Stage& owner, Block& block, const poly::Condition& facts, std::vector<Stage>& before) {
-    Inside inside;
+    Defined inside;
     for (const Dim& dim : owner.dims) inside.dims.insert(dim.id);
     for (const Carry& carry : block.carries) inside.arrays.insert(carry.inside);
     inside.add(program_, owner);

@@ -20,6 +20,9 @@ bool fuse_vertically(Region& region, Notes& notes);
 /// Makes filters part of a consumer that uses the positions of their elements, with a scan that counts.
 bool count_positions(Region& region, Notes& notes);
 
+/// Makes choices with equal conditions one, and draws what reads them into both of their sides.
+bool join_branches(Region& region, Notes& notes);
+
 /// Makes collections that take a value at every point ordinary arrays, and counts those that nobody reads.
 bool know_lengths(Program& program, Notes& notes);
 

@@ -1,5 +1,6 @@
 #include "simplify/rewriting.h"
 
+#include "fuse/region.h"
 #include "program/edit.h"
 
 namespace twill {
@@ -71,6 +72,34 @@ std::string free_name(std::set<std::string>& taken, const std::string& wish) {
 std::string NewNames::like(const std::string& wish) { return free_name(taken_, wish); }
 
 std::string NewNames::stage_like(const std::string& wish) { return free_name(stages_, wish); }
+
+void Defined::add(const Program& program, const Stage& stage) {
+  for (const Output& output : stage.outputs)
+    for (const ArrayId array : defined_arrays(output)) arrays.insert(array);
+  sizes.merge(lengths_born_in(program, stage));
+}
+
+bool depends_on(const Program& program, const Stage& stage, const Defined& defined) {
+  bool found = false;
+  const auto look = [&](Expr root) {
+    visit(root, [&](Expr node) {
+      const auto* index = as<IndexRef>(node);
+      const auto* size = as<SizeRef>(node);
+      const auto* read = as<Read>(node);
+      found = found || (index && defined.dims.contains(index->dim)) ||
+              (size && defined.sizes.contains(size->symbol)) ||
+              (read && defined.arrays.contains(read->array));
+    });
+  };
+  for (const ArrayId array : reads_of(program, stage)) found = found || defined.arrays.contains(array);
+  for_each_stage({&stage, 1}, [&](const Stage& inner) {
+    for_each_expr(inner, look);
+    for (const Output& output : inner.outputs)
+      for (const ArrayId array : defined_arrays(output))
+        for (const Expr extent : program[array].shape) look(extent);
+  });
+  return found;
+}
 
 Expr zero_of(ExprPool& pool, const Type& type) {
   if (type.is_scalar()) return pool.literal(Number::of(type.scalar(), 0));

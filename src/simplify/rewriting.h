@@ -47,6 +47,18 @@ class NewNames {
   std::set<std::string> taken_, stages_;
 };
 
+/// What some stages define and what others may depend on.
+struct Defined {
+  std::set<ArrayId> arrays;
+  std::set<SymbolId> sizes;
+  std::set<DimId> dims;
+
+  void add(const Program& program, const Stage& stage);
+};
+
+/// Does the stage need something of this, in its blocks or for the shapes of what it makes as well?
+bool depends_on(const Program& program, const Stage& stage, const Defined& defined);
+
 /// Zero, false, or a record of these.
 Expr zero_of(ExprPool& pool, const Type& type);
 

@@ -27,6 +27,7 @@ constexpr std::array passes = {
     Pass{"lengths", know_lengths},
     Pass{"hoist", hoist_invariant},
     Pass{"common", share_stages},
+    Pass{"branches", everywhere<join_branches>},
     Pass{"vertical", everywhere<fuse_vertically>},
     Pass{"positions", everywhere<count_positions>},
 };

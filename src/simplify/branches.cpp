@@ -1,0 +1,295 @@
+// Choices between lists of stages. Two of them with one condition are one choice, and a stage that reads what
+// a choice leaves behind belongs to both of its sides, if it can be part of a loop there and is not too long
+// to be written twice.
+#include "simplify/passes.h"
+
+#include "fuse/inline.h"
+#include "fuse/join.h"
+#include "fuse/profit.h"
+#include "program/edit.h"
+#include "simplify/rewriting.h"
+
+#include <algorithm>
+#include <map>
+
+namespace twill {
+
+namespace {
+
+/// Operations that a stage may have in all its copies together.
+constexpr int most_operations = 64;
+
+using Renaming = std::map<ArrayId, ArrayId>;
+
+ArrayId renamed(ArrayId array, const Renaming& names) {
+  const auto found = names.find(array);
+  return found == names.end() ? array : found->second;
+}
+
+/// Makes stages, and the blocks below them, read other arrays.
+void rename_reads(ExprPool& pool, std::vector<Stage>& stages, const Renaming& names) {
+  Rewriter rewriter(pool, [&](Expr node) -> Expr {
+    const auto* read = as<Read>(node);
+    if (!read || !names.contains(read->array)) return node;
+    std::vector<Expr> subscripts(node->args.begin(),
+                                 node->args.begin() + static_cast<std::ptrdiff_t>(read->rules.size()));
+    const Expr fallback = node->args.size() > subscripts.size() ? node->args.back() : Expr{};
+    return pool.read(names.at(read->array), node->type, std::move(subscripts), read->rules, fallback,
+                     node->place);
+  });
+  edit_stages(stages, [&](Stage& stage) {
+    for_each_slot(stage, [&](Expr& slot) { slot = rewriter(slot); });
+    for (Output& output : stage.outputs)
+      if (output.into) output.into = renamed(*output.into, names);
+  });
+  edit_blocks(stages, [&](const Stage&, int, Block& block) {
+    for (Carry& carry : block.carries) carry.init = renamed(carry.init, names);
+    for (ArrayId& result : block.results) result = renamed(result, names);
+  });
+}
+
+class Branches {
+ public:
+  Branches(Region& region, Notes& notes) : region_(region), program_(region.program), notes_(notes) {}
+
+  bool run() {
+    bool changed = false;
+    for (int c = 1; c < static_cast<int>(region_.stages.size()); ++c) {
+      // What is merged into an earlier stage leaves its place to the next one.
+      if (merge(c) || draw_in(c)) {
+        changed = true;
+        c = 0;
+      }
+    }
+    return changed;
+  }
+
+ private:
+  Stage& stage(int position) { return region_.stages[static_cast<std::size_t>(position)]; }
+
+  /// The choice that the stage is, and nothing besides; null if it is something else.
+  static const Branch* choice(const Stage& stage) {
+    const bool plain = stage.dims.empty() && stage.effects.empty() && !has_hint(stage, Hint::Never) &&
+                       std::all_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
+                         return !output.value && !output.guard && !output.into && !output.force;
+                       });
+    return plain ? std::get_if<Branch>(&stage.body) : nullptr;
+  }
+
+  Defined defined_by(const Stage& stage) const {
+    Defined defined;
+    defined.add(program_, stage);
+    return defined;
+  }
+
+  /// Where two stages can stand together: at the place of the first (0), or of the second (1).
+  std::optional<int> meeting(int first, int second) {
+    Defined mine = defined_by(stage(first)), between;
+    bool effects = false, needed = false;
+    for (int k = first + 1; k < second; ++k) {
+      between.add(program_, stage(k));
+      effects = effects || has_effects(stage(k));
+      needed = needed || depends_on(program_, stage(k), mine);
+    }
+    if (!depends_on(program_, stage(second), between) && !(effects && has_effects(stage(second)))) return 0;
+    if (!needed && !(effects && has_effects(stage(first)))) return 1;
+    return std::nullopt;
+  }
+
+  /// Do the shapes of what the stage makes, at any depth, depend on what another one defines?
+  bool has_shape_of(const Stage& maker, const Stage& definer) const {
+    const Defined defined = defined_by(definer);
+    bool found = false;
+    for_each_stage({&maker, 1}, [&](const Stage& inner) {
+      for (const Output& output : inner.outputs)
+        for (const ArrayId array : defined_arrays(output))
+          for (const Expr extent : program_[array].shape)
+            visit(extent, [&](Expr node) {
+              const auto* read = as<Read>(node);
+              found = found || (read && defined.arrays.contains(read->array));
+            });
+    });
+    return found;
+  }
+
+  void replace(int first, int second, int where, Stage both) {
+    stage(where == 0 ? first : second) = std::move(both);
+    region_.stages.erase(region_.stages.begin() + (where == 0 ? second : first));
+  }
+
+  // ---- one condition
+
+  bool merge(int second) {
+    const Branch* later = choice(stage(second));
+    if (!later) return false;
+    for (int first = second; first-- > 0;) {
+      const Branch* earlier = choice(stage(first));
+      if (!earlier || earlier->condition != later->condition || has_shape_of(stage(second), stage(first)))
+        continue;
+      const auto where = meeting(first, second);
+      if (!where) continue;
+      Stage both = stage(first);
+      both.outputs.insert(both.outputs.end(), stage(second).outputs.begin(), stage(second).outputs.end());
+      both.body = Branch{earlier->condition, one_after_the_other(stage(first), *earlier->then, *later->then),
+                         one_after_the_other(stage(first), *earlier->otherwise, *later->otherwise)};
+      notes_.done.push_back({"condition",
+                             {stage(first).name, stage(second).name},
+                             "'" + stage(first).name + "' and '" + stage(second).name +
+                                 "' have one condition: they are one choice",
+                             stage(second).place});
+      replace(first, second, *where, std::move(both));
+      return true;
+    }
+    return false;
+  }
+
+  /// The first block and then the second, which may read the outputs of the first one's stage.
+  std::shared_ptr<const Block> one_after_the_other(const Stage& owner, const Block& first,
+                                                   const Block& second) {
+    Renaming names;
+    for (std::size_t o = 0; o < owner.outputs.size(); ++o) names[owner.outputs[o].array] = first.results[o];
+    Block both = first;
+    std::vector<Stage> rest = second.stages;
+    rename_reads(*program_.pool, rest, names);
+    both.stages.insert(both.stages.end(), rest.begin(), rest.end());
+    for (const ArrayId result : second.results) both.results.push_back(renamed(result, names));
+    return std::make_shared<const Block>(std::move(both));
+  }
+
+  // ---- a consumer on both sides
+
+  static int sides(const Block& block) {
+    int count = 0;
+    for (const Stage& stage : block.stages)
+      if (const Branch* inner = choice(stage)) count += sides(*inner->then) + sides(*inner->otherwise);
+    return std::max(count, 1);
+  }
+
+  bool draw_in(int c) {
+    const Stage& consumer = stage(c);
+    if (!std::holds_alternative<Formula>(consumer.body) || consumer.dims.empty() ||
+        has_hint(consumer, Hint::Never) || !lengths_born_in(program_, consumer).empty() ||
+        std::any_of(consumer.outputs.begin(), consumer.outputs.end(),
+                    [](const Output& output) { return output.into || output.force; }))
+      return false;
+    for (int s = c; s-- > 0;)
+      if (choice(stage(s)) && draw_into(s, c)) return true;
+    return false;
+  }
+
+  bool draw_into(int s, int c) {
+    const Stage &owner = stage(s), &consumer = stage(c);
+    const Branch& branch = *choice(owner);
+    const UseTable uses(region_);
+    std::vector<std::size_t> read;  // positions among the owner's outputs
+    for (std::size_t o = 0; o < owner.outputs.size(); ++o) {
+      const ArrayId array = owner.outputs[o].array;
+      if (!uses.reads(c).contains(array)) continue;
+      if (uses.is_held(array) || uses.readers(array).size() > 1) return false;
+      read.push_back(o);
+    }
+    if (read.empty() || has_shape_of(consumer, owner)) return false;
+    const auto where = meeting(s, c);
+    if (!where ||
+        operations_of(consumer) * (sides(*branch.then) + sides(*branch.otherwise)) > most_operations)
+      return false;
+    NewNames names(program_);
+    Side then = with(consumer, owner, *branch.then, "_then", names);
+    Side otherwise = with(consumer, owner, *branch.otherwise, "_else", names);
+    if (!joins(then, *branch.then, read) && !joins(otherwise, *branch.otherwise, read)) return false;
+    Stage both = owner;
+    Block blocks[] = {*branch.then, *branch.otherwise};
+    for (std::size_t k = read.size(); k-- > 0;) {
+      const auto at = static_cast<std::ptrdiff_t>(read[k]);
+      both.outputs.erase(both.outputs.begin() + at);
+      for (Block& block : blocks) block.results.erase(block.results.begin() + at);
+    }
+    for (const Output& output : consumer.outputs) {
+      Output left;
+      left.array = output.array;
+      left.place = output.place;
+      both.outputs.push_back(std::move(left));
+    }
+    for (auto [block, side] : {std::pair(&blocks[0], &then), std::pair(&blocks[1], &otherwise)}) {
+      block->results.insert(block->results.end(), side->results.begin(), side->results.end());
+      block->stages.push_back(std::move(side->consumer));
+    }
+    both.body = Branch{branch.condition, std::make_shared<const Block>(std::move(blocks[0])),
+                       std::make_shared<const Block>(std::move(blocks[1]))};
+    notes_.done.push_back(
+        {"branch",
+         {owner.name, consumer.name},
+         "'" + consumer.name + "' is computed on both sides of '" + owner.name + "', in the loops there",
+         consumer.place});
+    replace(s, c, *where, std::move(both));
+    return true;
+  }
+
+  /// A copy of the consumer for one side, and the arrays that it makes.
+  struct Side {
+    Stage consumer;
+    std::vector<ArrayId> results;
+  };
+
+  Side with(const Stage& consumer, const Stage& owner, const Block& block, const std::string& suffix,
+            NewNames& names) {
+    ExprPool& pool = *program_.pool;
+    Side side{consumer, {}};
+    side.consumer.name = names.stage_like(consumer.name + suffix);
+    Renaming inside;
+    for (std::size_t o = 0; o < owner.outputs.size(); ++o) inside[owner.outputs[o].array] = block.results[o];
+    std::map<DimId, Expr> indices;
+    for (Dim& dim : side.consumer.dims) {
+      const DimId id = program_.add_dim(dim.name);
+      indices[dim.id] = pool.index(id);
+      dim.id = id;
+    }
+    for (Output& output : side.consumer.outputs) {
+      const Array made = program_[output.array];
+      output.array = program_.add_array(names.like(made.name + suffix), made.type, made.shape, made.place);
+      side.results.push_back(output.array);
+    }
+    std::vector<Stage> one;
+    one.push_back(std::move(side.consumer));
+    rename_reads(pool, one, inside);
+    for_each_slot(one.front(), [&](Expr& slot) {
+      slot = rewrite(pool, slot, [&](Expr node) {
+        const auto* index = as<IndexRef>(node);
+        const auto found = index ? indices.find(index->dim) : indices.end();
+        return found == indices.end() ? Expr{} : found->second;
+      });
+    });
+    side.consumer = std::move(one.front());
+    return side;
+  }
+
+  /// Can the copy become part of a stage that makes what it reads?
+  bool joins(const Side& side, const Block& block, const std::vector<std::size_t>& read) const {
+    return std::any_of(read.begin(), read.end(), [&](std::size_t o) {
+      const ArrayId array = block.results[o];
+      for (const Stage& maker : block.stages) {
+        for (const Output& output : maker.outputs) {
+          if (output.array != array) continue;
+          return !why_not_join({program_, maker, side.consumer, {array}}) ||
+                 (!why_not_inline(program_, maker, output, side.consumer) &&
+                  reads_each_once(side.consumer, array));
+        }
+      }
+      return false;
+    });
+  }
+
+  Region& region_;
+  Program& program_;
+  Notes& notes_;
+};
+
+}  // namespace
+
+bool join_branches(Region& region, Notes& notes) {
+  const bool any = std::any_of(region.stages.begin(), region.stages.end(),
+                               [](const Stage& stage) { return std::holds_alternative<Branch>(stage.body); });
+  return any && Branches(region, notes).run();
+}
+
+}  // namespace twill
