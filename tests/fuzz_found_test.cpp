@@ -173,6 +173,12 @@ const Found found[] = {
         a[i] = -fma(0.0 * x[i], 0.0, -0.0)
       }
     )"},
+    {"TheSignOfAZeroThatWasAnInteger", R"(
+      strict def f(x: i64[N]) -> (a, b) {
+        a[i] = 0.0f32 - f32(u64(x[i] % 3))
+        b[i] = 0.0 - f64(x[i] % 3)
+      }
+    )"},
     {"AnErrorInWhatNobodyNeedsBesideALoopThatIsNeeded", R"(
       def f(x: f64[N], y: i64[M]) -> s {
         stage s(i < M) {

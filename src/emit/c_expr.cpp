@@ -255,7 +255,12 @@ CText CExpressions::apply(Prim prim, const Type& type, std::vector<CText> operan
       return {std::move(text), 14};
     }
     case Prim::Add: return infix("+", 12, a, operands[1], type);
-    case Prim::Sub: return infix("-", 12, a, operands[1], type);
+    case Prim::Sub:
+      if (program_.strict && type.is_float() && (a.text == "0.0" || a.text == "0.0f")) {
+        operands.erase(operands.begin());
+        return helper("twill_from_zero");
+      }
+      return infix("-", 12, a, operands[1], type);
     case Prim::Mul:
       // The product of two u16 is computed as a signed int in C, and may overflow.
       if (scalar == Scalar::U16)

@@ -80,6 +80,11 @@ static inline int64_t twill_mirror(int64_t i, int64_t n) {
        R"c(static inline T twill_max_S(T a, T b) { return a > b ? a : b; }
 )c",
        {}},
+      {"twill_from_zero",
+       R"c(/* 0 - a: compilers take it for -a where a comes from an integer, which has another zero. */
+static inline T twill_from_zero_S(T a) { return a == 0 ? 0 : 0 - a; }
+)c",
+       {}},
       {"twill_negate_f32",
        R"c(/* The sign changes, whatever is behind it: compilers take -fma(a, b, c) for fma(-a, b, -c), which has another zero. */
 static inline float twill_negate_f32(float a) {
