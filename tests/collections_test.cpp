@@ -279,6 +279,37 @@ const Case cases[] = {
                          for i < N { print("a", p[i]) }
                          for i < N { print("b", p[i]) }
                          for i < N { print("c", p[i]) } })"},
+    {"EffectsOfTwoKinds", {2, 0, 0}, {1, 0, 0}, R"(
+      effect note
+      def f(x: i64[N]) { for i < N { print("a", x[i]) }
+                         for i < N { note("b", x[i]) } })"},
+    {"EffectsOfTwoKindsOfOneMap", {4, 0, 1}, {2, 0, 1}, R"(
+      effect note
+      def f(x: i64[N]) { p[i] = x[i] % 7
+                         for i < N { print("a", p[i]) }
+                         for i < N { note("b", p[i]) }
+                         for i < N { print("c", p[i]) } })"},
+    {"AnEffectInWhatIsReadAsWell", {3, 0, 2}, {1, 0, 0}, R"(
+      effect note
+      def f(x: i64[N]) -> y { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
+                                               print(i, x[i]) }
+                              q[i] = 2 * p[i]
+                              stage y(i < N) { out y: i64[N] at [i] = cat(i) q[i] + 1
+                                               note(q[i]) } })"},
+    {"TwoChainsWithEffectsMeet", {5, 0, 4}, {1, 0, 0}, R"(
+      effect note
+      def f(x: i64[N]) -> z { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
+                                               print(i, x[i]) }
+                              q[i] = 2 * p[i]
+                              stage r(i < N) { out r: i64[N] at [i] = cat(i) x[i] % 5
+                                               note(x[i]) }
+                              s[i] = 3 * r[i]
+                              z[i] = q[i] + s[i] })"},
+    {"AnEffectThatIsPrintedAgain", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N]) -> y { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
+                                               print(i, x[i]) }
+                              y[i] = 2 * p[i]
+                              for i < N { print(y[i]) } })"},
     // ---- choices
     {"TwoChoicesForOneReason", {4, 0, 0}, {2, 0, 0}, R"(
       def f(x: i64[N], n: i64) -> (y, z) { if n > 3 { y[i] = x[i] + 1 } else { y[i] = x[i] - n }

@@ -173,6 +173,12 @@ const Found found[] = {
         a[i] = -fma(0.0 * x[i], 0.0, -0.0)
       }
     )"},
+    {"AFoldAroundAFoldOfNothingIntoAnArray", R"(
+      def f(x: i64[N + 1]) -> (v, w) {
+        stage v(i < 1, k in 1 .. 1) { out v: i64[N + 1] at [0] into x = fold(min, i) fold(+, k) 5 }
+        stage w(i < 1, k in 1 .. 1) { out w: i64[N + 1] at [0] into x = fold(min, i) fold(min, k) 5 }
+      }
+    )"},
     {"TheSignOfAZeroThatWasAnInteger", R"(
       strict def f(x: i64[N]) -> (a, b) {
         a[i] = 0.0f32 - f32(u64(x[i] % 3))

@@ -522,7 +522,7 @@ void CCode::of(const Perform& s) {
   const int number = static_cast<int>(c_.effects.size());
   c_.effects.push_back(s.effect);
   open("{");
-  std::string format, printed, numbers;
+  std::string format = s.effect.kind == "print" ? "" : s.effect.kind, printed, numbers;
   int count = 0;
   for (const auto& argument : s.effect.arguments) {
     if (!format.empty()) format += " ";

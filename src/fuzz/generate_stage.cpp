@@ -311,7 +311,7 @@ Output Generator::any_output(const std::vector<NewDim>& dims, const Surroundings
 
 Effect Generator::effect(const Surroundings& around) {
   Effect effect;
-  effect.kind = "print";
+  effect.kind = rng_.chance(60) ? "print" : rng_.chance(50) ? "note" : "warn";
   effect.arguments.emplace_back(
       rng_.pick({std::string("at"), std::string("value of"), std::string("\"quoted\"")}));
   const int count = rng_.below(3);

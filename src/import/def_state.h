@@ -43,8 +43,8 @@ text::DimAst dimension(const Arg& arg);
 /// The name of an array; throws if the argument is a larger expression.
 std::string array_name(const Arg& arg, const char* what);
 
-void add_print(DefState& def, const std::vector<Printed>& what, const std::vector<Arg>& generators,
-               const Arg& guard, const Place& place);
+void add_effect(DefState& def, const std::string& kind, const std::vector<Printed>& what,
+                const std::vector<Arg>& generators, const Arg& guard, const Place& place);
 
 /// Adds a general stage.
 void add_stage(DefState& def, const std::string& name, std::vector<text::DimAst> dims,

@@ -357,11 +357,16 @@ void Def::choose(const Arg& condition, const std::function<void()>& then,
 
 void Def::print(const std::vector<Printed>& what, const std::vector<Arg>& generators, const Arg& guard,
                 Where where) {
-  staged::add_print(*state_, what, generators, guard, place_of(where));
+  staged::add_effect(*state_, "print", what, generators, guard, place_of(where));
 }
 
-void staged::add_print(DefState& def, const std::vector<Printed>& what, const std::vector<Arg>& generators,
-                       const Arg& guard, const Place& place) {
+void Def::effect(const std::string& kind, const std::vector<Printed>& what,
+                 const std::vector<Arg>& generators, const Arg& guard, Where where) {
+  staged::add_effect(*state_, kind, what, generators, guard, place_of(where));
+}
+
+void staged::add_effect(DefState& def, const std::string& kind, const std::vector<Printed>& what,
+                        const std::vector<Arg>& generators, const Arg& guard, const Place& place) {
   Statement statement;
   statement.kind = Statement::Kind::For;
   statement.place = place;
@@ -370,6 +375,7 @@ void staged::add_print(DefState& def, const std::vector<Printed>& what, const st
     statement.generators.push_back(generator.generator());
   }
   text::PrintAst print;
+  print.kind = kind;
   print.place = statement.place;
   for (const Printed& item : what) {
     text::Argument argument;

@@ -211,6 +211,9 @@ class Def {
   /// Prints at every point of the generators; without any, once.
   void print(const std::vector<Printed>& what, const std::vector<Arg>& generators = {}, const Arg& guard = {},
              Where where = Where::current());
+  /// The same for an effect of a kind of its own, which is handed to whoever runs the program.
+  void effect(const std::string& kind, const std::vector<Printed>& what,
+              const std::vector<Arg>& generators = {}, const Arg& guard = {}, Where where = Where::current());
   /// Materialises an array, whatever the plan would prefer.
   void force(const Var& array, Where where = Where::current());
   /// The general stage: dimensions `i < n` or `in(i, a, b)`, an optional block at each point, and outputs.

@@ -95,8 +95,9 @@ Range Range::scan(const Op& op, std::string name, Where where) const {
   return Range(made);
 }
 
-void Range::add_print(const Value& what, const Description& over, const Where& where) const {
-  // Conditions stand in the print, not among the generators.
+void Range::add_effect(const std::string& kind, const Value& what, const Description& over,
+                       const Where& where) const {
+  // Conditions stand in the effect, not among the generators.
   std::vector<Arg> generators;
   Arg guard;
   for (const Arg& arg : over.generators) {
@@ -105,7 +106,7 @@ void Range::add_print(const Value& what, const Description& over, const Where& w
     else
       guard = guard.given() ? (guard && arg).arg() : arg;
   }
-  staged::add_print(*def_, {Printed(what, where)}, generators, guard, place_of(where));
+  staged::add_effect(*def_, kind, {Printed(what, where)}, generators, guard, place_of(where));
 }
 
 Range iota(const Def& def, const Arg& count, Where where) {

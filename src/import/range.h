@@ -69,7 +69,13 @@ class Range {
   template <std::invocable<Value> F>
   void print(F f, Where where = Where::current()) const {
     const Description own = describe(where);
-    add_print(f(own.element), own, where);
+    add_effect("print", f(own.element), own, where);
+  }
+  /// The same for an effect of a kind of its own.
+  template <std::invocable<Value> F>
+  void effect(const std::string& kind, F f, Where where = Where::current()) const {
+    const Description own = describe(where);
+    add_effect(kind, f(own.element), own, where);
   }
 
   /// The collection by name: for results, for `len`, for elements by position.
@@ -94,7 +100,8 @@ class Range {
   Description describe(const Where& where) const;
   Range next(const char* what, Description description, std::string name, const Where& where) const;
   Description inside(const std::function<Description()>& f) const;
-  void add_print(const Value& what, const Description& over, const Where& where) const;
+  void add_effect(const std::string& kind, const Value& what, const Description& over,
+                  const Where& where) const;
 
   std::shared_ptr<staged::DefState> def_;
   std::optional<Var> array_;                // its elements …

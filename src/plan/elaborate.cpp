@@ -125,7 +125,7 @@ class Elaboration {
     }
     const std::map<SymbolId, ArrayId> lengths = born_in(list);
     std::vector<const Stage*> order;
-    std::size_t last_effect = 0;
+    std::map<std::string, std::size_t> last_effect;  // of each kind
     std::vector<std::string_view> names;
     for (const Cluster& cluster : plan.clusters) {
       if (cluster.instances.empty()) refuse("no-stage", {}, "a cluster without a stage");
@@ -151,11 +151,14 @@ class Elaboration {
                      "', which it needs, is known");
         }
       }
-      if (has_effects(stage)) {
-        if (found->second < last_effect)
-          refuse("effect", {name}, "the effects of '" + name + "' would happen too late");
-        last_effect = found->second;
-      }
+      for_each_stage({&stage, 1}, [&](const Stage& inner) {
+        for (const Effect& effect : inner.effects) {
+          std::size_t& last = last_effect[effect.kind];
+          if (found->second < last)
+            refuse("effect", {name}, "the effects of '" + name + "' would happen too late");
+          last = found->second;
+        }
+      });
       for (const Output& output : stage.outputs) {
         for (ArrayId array : defined_arrays(output)) missing.erase(array);
       }

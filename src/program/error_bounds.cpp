@@ -167,6 +167,11 @@ Facts ErrorBounds::combine(const Operator& op, const Facts& values, double count
     Facts next = join(sum, evaluate(body, frame));
     if (next == sum) return sum;
     sum = std::move(next);
+    // Integers that still grow may be anything: only floats are worth every step.
+    if (k != 64) continue;
+    const Facts widest = anything(op.type);
+    for (std::size_t leaf = 0; leaf < sum.size(); ++leaf)
+      if (sum[leaf].integral) sum[leaf] = join(sum[leaf], widest[leaf]);
   }
   // Regrouped, the same operations meet in another order.
   for (Fact& fact : sum) {

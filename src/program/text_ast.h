@@ -79,14 +79,16 @@ struct Ast {
   int depth = 1;
 };
 
-struct Argument {  // of print
+struct Argument {  // of an effect
   bool is_text = false;
   std::string text;
   AstPtr value;
 };
 
+/// An effect: `print(…)`, or one that the file declares.
 struct PrintAst {
   Place place;
+  std::string kind = "print";
   std::vector<Argument> arguments;
   AstPtr guard;
 };

@@ -305,7 +305,7 @@ void Lowering::choose(const Statement& s, Frame& frame) {
 
 Effect Lowering::effect(const PrintAst& print, const std::vector<Expr>& guards, Context& context) {
   Effect effect;
-  effect.kind = "print";
+  effect.kind = print.kind;
   effect.place = print.place;
   std::vector<Expr> all = guards;
   Context inner = context;
@@ -325,7 +325,8 @@ Effect Lowering::effect(const PrintAst& print, const std::vector<Expr>& guards, 
 void Lowering::effects(const Statement& s, Frame& frame) {
   Scope scope{&frame.scope};
   Sink point{next_level_++, {}};
-  Context context = context_in(frame, "print", &point);
+  const std::string kind = s.prints.empty() ? "print" : s.prints.front().kind;
+  Context context = context_in(frame, kind, &point);
   context.scope = &scope;
   Stage stage;
   std::vector<Expr> conditions;
@@ -339,8 +340,8 @@ void Lowering::effects(const Statement& s, Frame& frame) {
   context.guarded = !conditions.empty();
   for (const PrintAst& print : s.prints) stage.effects.push_back(effect(print, conditions, context));
   if (stage.effects.empty()) return;
-  attach_block(stage, std::move(point), "print");
-  stage.name = stage_name("print");
+  attach_block(stage, std::move(point), kind);
+  stage.name = stage_name(kind);
   emit(std::move(stage), s, *frame.sink);
 }
 

@@ -9,8 +9,8 @@ namespace {
 constexpr int max_nesting = 200;
 
 const std::set<std::string, std::less<>>& declaration_words() {
-  static const std::set<std::string, std::less<>> words = {"def", "strict", "type",   "fn",
-                                                           "op",  "test",   "extern", "schedule"};
+  static const std::set<std::string, std::less<>> words = {"def",  "strict", "type",   "fn",      "op",
+                                                           "test", "effect", "extern", "schedule"};
   return words;
 }
 
@@ -22,6 +22,10 @@ Parser::Parser(const std::shared_ptr<const SourceText>& source, std::vector<Diag
     if (tokens_[i].text == "type" && tokens_[i].kind == TokenKind::Name &&
         tokens_[i + 1].kind == TokenKind::Name)
       record_names_.insert(tokens_[i + 1].text);
+  for (std::size_t i = 0; i + 1 < tokens_.size(); ++i)
+    if (tokens_[i].text == "effect" && tokens_[i].kind == TokenKind::Name &&
+        tokens_[i + 1].kind == TokenKind::Name)
+      effect_names_.insert(tokens_[i + 1].text);
 }
 
 Parser::Depth::Depth(Parser& p) : parser(p) {
@@ -162,10 +166,13 @@ void Parser::declaration(File& file) {
     file.functions.push_back(function(false));
   } else if (at("op")) {
     file.functions.push_back(function(true));
+  } else if (at("effect")) {
+    take();
+    expect_name("the name of the effect");
   } else if (at("test")) {
     file.tests.push_back(test());
   } else {
-    expected("'def', 'type', 'fn', 'op' or 'test'");
+    expected("'def', 'type', 'fn', 'op', 'effect' or 'test'");
   }
 }
 

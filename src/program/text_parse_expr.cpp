@@ -119,9 +119,10 @@ AstPtr Parser::postfix(AstPtr base) {
 AstPtr Parser::primary() {
   const Token& token = peek();
   if (token.kind == TokenKind::Number) return number(false);
-  if (at("print") && peek(1).text == "(")
-    error("E0115", token.place, "'print' has no value: it is a statement of its own",
-          "formulas, functions and operators have no effects; write for i < n { print(...) } beside them");
+  if (at_effect())
+    error("E0115", token.place, "'" + token.text + "' has no value: it is a statement of its own",
+          "formulas, functions and operators have no effects; write for i < n { " + token.text +
+              "(...) } beside them");
   if (token.kind == TokenKind::Name) return name_or_call();
   if (at("(")) {
     const Place start = take().place;

@@ -71,7 +71,7 @@ Statement Parser::statement() {
     s = if_statement();
   } else if (at("for")) {
     s = for_statement();
-  } else if (at("print") && peek(1).text == "(") {
+  } else if (at_effect()) {
     s.kind = Statement::Kind::For;
     s.place = peek().place;
     s.prints.push_back(print());
@@ -231,7 +231,8 @@ Statement Parser::for_statement() {
   const Nest nest(*this, 0);
   while (!at("}")) {
     if (accept(";")) continue;
-    if (!at("print")) expected("'print'", "a 'for' holds effects; arrays are defined by formulas");
+    if (!at_effect())
+      expected("'print' or another effect", "a 'for' holds effects; arrays are defined by formulas");
     s.prints.push_back(print());
     end_of_statement();
   }
@@ -239,9 +240,15 @@ Statement Parser::for_statement() {
   return s;
 }
 
+bool Parser::at_effect() const {
+  return peek().kind == TokenKind::Name && effect_names_.contains(peek().text) && peek(1).text == "(";
+}
+
 PrintAst Parser::print() {
   PrintAst p;
-  p.place = take().place;
+  const Token& name = take();
+  p.kind = name.text;
+  p.place = name.place;
   expect("(");
   {
     const Nest nest = inside();
@@ -355,7 +362,7 @@ Statement Parser::stage() {
         }
       } else if (at("out")) {
         stage.outs.push_back(out());
-      } else if (at("print")) {
+      } else if (at_effect()) {
         stage.prints.push_back(print());
       } else {
         expected("'out', 'print', 'block' or 'if'");

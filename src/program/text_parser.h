@@ -41,6 +41,7 @@ class Parser {
   void loop(Statement& statement);
   Statement if_statement();
   Statement for_statement();
+  bool at_effect() const;
   PrintAst print();
   Target target();
   Statement stage();
@@ -127,6 +128,7 @@ class Parser {
   std::vector<Token> tokens_;
   std::vector<Diagnostic>& errors_;
   std::set<std::string, std::less<>> record_names_;
+  std::set<std::string, std::less<>> effect_names_{"print"};
   std::size_t at_ = 0;
   int nest_ = 0;       // > 0: inside brackets, where newlines do not count
   int block_at_ = -1;  // the nesting at which a block of statements follows

@@ -127,6 +127,12 @@ std::string Printer::declarations() {
       text += (i ? ", " : "") + quoted(fields[i].name) + ": " + to_string(fields[i].type);
     text += " }\n";
   }
+  std::set<std::string> effects;
+  for_each_stage(program_.stages, [&](const Stage& stage) {
+    for (const Effect& effect : stage.effects) effects.insert(effect.kind);
+  });
+  effects.erase("print");
+  for (const std::string& kind : effects) text += "effect " + quoted(kind) + "\n";
   for (std::size_t i = 0; i < program_.functions.size(); ++i) text += function(i);
   for (const auto& [name, op] : operators_)
     if (op.prim)

@@ -400,11 +400,12 @@ std::string Printer::effect(const Effect& effect) {
   std::vector<std::string> arguments;
   for (const auto& argument : effect.arguments)
     arguments.push_back(argument.index() == 0 ? escaped(std::get<0>(argument)) : expr(std::get<1>(argument)));
-  return "print(" + joined(arguments) + ")" + (effect.guard ? " where " + expr(effect.guard) : "");
+  return quoted(effect.kind) + "(" + joined(arguments) + ")" +
+         (effect.guard ? " where " + expr(effect.guard) : "");
 }
 
 bool Printer::effects(const Stage& s) {
-  if (!next_name("print", s.name)) return false;
+  if (s.effects.empty() || !next_name(s.effects.front().kind, s.name)) return false;
   if (s.dims.empty() && s.effects.size() == 1) {
     line(effect(s.effects[0]));
     return true;

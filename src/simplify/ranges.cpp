@@ -167,6 +167,7 @@ class Ranges {
     if (output.into) {
       // A fold leaves its identity where it has points, whatever their values.
       if (!nothing && !output.accumulates && std::any_of(combine.begin(), combine.end(), is<Fold>)) return {};
+      if (nothing && !has_no_point(stage, output)) return {};
       const ArrayId old = *output.into;
       return {defined_by(
           program_, names_, names_.stage_like(program_[output.array].name), output.array,
@@ -191,6 +192,16 @@ class Ranges {
     if (nothing && has_no_elements(stage, output))
       return {constant(output.array, zero_of(pool_, program_[output.array].type))};
     return without_folds(stage, output, nothing);
+  }
+
+  /// Is a dimension empty outside of which nothing arrives? An inner fold over nothing has a value, its
+  /// identity, that the fold around it takes.
+  static bool has_no_point(const Stage& stage, const Output& output) {
+    const auto outer = std::find_if(output.combine.begin(), output.combine.end(), is<Fold>);
+    for (std::size_t d = 0; d < stage.dims.size(); ++d)
+      if (is_empty(stage.dims[d]) && (!is<Fold>(output.combine[d]) || output.combine[d] == *outer))
+        return true;
+    return false;
   }
 
   /// Is a dimension empty that elements of the array belong to? It has no elements then.

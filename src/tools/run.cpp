@@ -94,7 +94,8 @@ std::vector<Data> load_inputs(const Program& program, const RunOptions& options)
 }
 
 void show_effects(const std::vector<EffectEvent>& effects) {
-  for (const EffectEvent& effect : effects) fmt::print("{}\n", effect.text);
+  for (const EffectEvent& effect : effects)
+    fmt::print("{}{}\n", effect.kind == "print" ? "" : effect.kind + " ", effect.text);
 }
 
 /// The interpreter. What happened before an error is shown before it.
