@@ -114,14 +114,26 @@ TEST(Range, PrintsWhatPasses) {
   EXPECT_EQ(passes_of(f.program()), 1);
 }
 
+TEST(Range, EffectsOfTwoKindsInOnePass) {
+  Def f("watch");
+  auto x = f.input("x", i64, {f.size("N")});
+  const Range small = range(x).map([](Value v) { return v % 10; });
+  small.print([](Value v) { return v; });
+  small.filter([](Value v) { return v > 7; }).effect("alarm", [](Value v) { return v; });
+  const Program program = f.program();
+  EXPECT_EQ(program.stages.back().effects.front().kind, "alarm");
+  EXPECT_EQ(passes_of(program), 1);
+}
+
 TEST(Range, ProductsOfAllPairs) {
   Def f("table");
   auto x = f.input("x", i64, {f.size("N")}), y = f.input("y", i64, {f.size("M")});
   f.result(range(x).flat_map(
       [&](Value a) { return range(y).map([=](Value b) { return (a % 100) * (b % 100); }); }, "t"));
   const Program program = f.program();
-  expect_same(program,
-              "def table(x: i64[N], y: i64[M]) -> t { t = [ (x_1 % 100) * (x_2 % 100) | x_1 in x, x_2 in y ] }");
+  expect_same(
+      program,
+      "def table(x: i64[N], y: i64[M]) -> t { t = [ (x_1 % 100) * (x_2 % 100) | x_1 in x, x_2 in y ] }");
   EXPECT_EQ(passes_of(program), 1);
 }
 

@@ -231,8 +231,13 @@ Statement Parser::for_statement() {
   const Nest nest(*this, 0);
   while (!at("}")) {
     if (accept(";")) continue;
-    if (!at_effect())
+    const bool named = peek().kind == TokenKind::Name && peek(1).text == "(";
+    if (!named)
       expected("'print' or another effect", "a 'for' holds effects; arrays are defined by formulas");
+    if (!at_effect())
+      errors_.push_back({Fault::User, "E0116", peek().place,
+                         "'" + peek().text + "' is no effect that the file declares",
+                         "write 'effect " + peek().text + "' beside the definitions"});
     s.prints.push_back(print());
     end_of_statement();
   }
