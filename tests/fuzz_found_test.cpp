@@ -179,6 +179,18 @@ const Found found[] = {
         stage w(i < 1, k in 1 .. 1) { out w: i64[N + 1] at [0] into x = fold(min, i) fold(min, k) 5 }
       }
     )"},
+    {"AScanAroundAFoldOfNothingIntoAnArray", R"(
+      def f(x: i64[N]) -> v { stage v(i < N, k in 1 .. 1) { out v: i64[N] at [i] into x = scan(max, i) fold(max, k) 2 } }
+    )"},
+    {"AConstantWhoseLastElementIsTheSignOfTheOthers", R"(
+      def f(x: i64[N]) -> b {
+        const w: i64[5] = [-2, -2, -2, -1, 2]
+        stage b(i < N) {
+          block { v = w with { [1] <- 0 } }
+          out b: i64[N, 5] at [i] = cat(i) v
+        }
+      }
+    )"},
     {"TheSignOfAZeroThatWasAnInteger", R"(
       strict def f(x: i64[N]) -> (a, b) {
         a[i] = 0.0f32 - f32(u64(x[i] % 3))

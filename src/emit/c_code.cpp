@@ -440,8 +440,11 @@ void CCode::of(const Copy& s) {
   const std::string count = print.number_of_elements(s.to);
   lines(print.take_lines());
   const std::string type = c_.names.type(program_[s.to].type);
-  line("memcpy(" + c_.names.of(s.to) + ", " + c_.names.of(s.from) + ", (size_t)(" + count + ") * sizeof(" +
-       type + "));");
+  const bool constant = std::any_of(program_.constants.begin(), program_.constants.end(),
+                                    [&](const Constant& one) { return one.array == s.from; });
+  const std::string from =
+      constant ? c_.prelude.need("twill_unknown") + "(" + c_.names.of(s.from) + ")" : c_.names.of(s.from);
+  line("memcpy(" + c_.names.of(s.to) + ", " + from + ", (size_t)(" + count + ") * sizeof(" + type + "));");
 }
 
 void CCode::of(const Born& s) { line("int64_t " + c_.names.of(s.symbol) + " = 0;"); }

@@ -195,12 +195,15 @@ class Ranges {
   }
 
   /// Is a dimension empty outside of which nothing arrives? An inner fold over nothing has a value, its
-  /// identity, that the fold around it takes.
+  /// identity, that the fold or the scan around it takes.
   static bool has_no_point(const Stage& stage, const Output& output) {
-    const auto outer = std::find_if(output.combine.begin(), output.combine.end(), is<Fold>);
-    for (std::size_t d = 0; d < stage.dims.size(); ++d)
-      if (is_empty(stage.dims[d]) && (!is<Fold>(output.combine[d]) || output.combine[d] == *outer))
-        return true;
+    const auto& combine = output.combine;
+    const auto outer = std::find_if(combine.begin(), combine.end(), is<Fold>);
+    const bool scans = std::any_of(combine.begin(), combine.end(), is<Scan>);
+    for (std::size_t d = 0; d < stage.dims.size(); ++d) {
+      const bool outermost = !is<Fold>(combine[d]) || (!scans && combine[d] == *outer);
+      if (is_empty(stage.dims[d]) && outermost) return true;
+    }
     return false;
   }
 
