@@ -191,6 +191,10 @@ const Found found[] = {
         }
       }
     )"},
+    {"AnElementThatIsReadAndWrittenByManyPoints", R"(
+      def f(x: i64[N]) -> h { s[i < N + 1] = i % 5
+                              stage h(i < N) { out h: i64[N + 1] at [0] into s = scatter(i) s[0] - x[i] % 3 } }
+    )"},
     {"TheSignOfAZeroThatWasAnInteger", R"(
       strict def f(x: i64[N]) -> (a, b) {
         a[i] = 0.0f32 - f32(u64(x[i] % 3))

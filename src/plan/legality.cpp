@@ -588,6 +588,8 @@ class Judge {
             node->args.begin(), node->args.begin() + static_cast<std::ptrdiff_t>(read->rules.size()));
         if (subscripts != output.at)
           refuse("illegal-alias", "'" + old + "' is read at other elements than the one that is written");
+        if (std::any_of(output.combine.begin(), output.combine.end(), is<Scatter>))
+          refuse("illegal-alias", "'" + old + "' is read, and other points may write the same element");
       });
     });
     const bool twice = std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [](const Output& o) {
