@@ -838,6 +838,33 @@ TEST_F(Collections, Groups) {
   EXPECT_THAT(errors(), IsEmpty());
 }
 
+TEST_F(Collections, GroupsShareTheirBuckets) {
+  const Expr B = born("B");
+  const ArrayId keys = array("k", Scalar::I32, {B}), key = input("key", Scalar::I32, {N});
+  const ArrayId first = array("first", Scalar::F32, {B}), second = array("second", Scalar::F32, {B});
+  Stage& both = stage("both", {i});
+  for (const ArrayId values : {first, second}) {
+    both.outputs.push_back(output(values, {Group{plus()}}, {}, read(u, {at(i)})));
+    both.outputs.back().key = read(key, {at(i)});
+  }
+  p.results = {first, second};
+  EXPECT_THAT(errors(), ElementsAre("E0319 in stage 'both': output 'first' needs keys"));
+  p.stages[0].outputs[0].keys = keys;
+  EXPECT_THAT(errors(), IsEmpty());
+  Output& later = p.stages[0].outputs[1];
+  later.keys = array("again", Scalar::I32, {B});
+  EXPECT_THAT(errors(), IsEmpty()) << "it may have the keys once more";
+  later.guard = op(Prim::Lt, f(0), read(u, {at(i)}));
+  EXPECT_THAT(
+      errors(),
+      ElementsAre("E0325 in stage 'both': size B is born twice, the second time as the length of 'again'"));
+  later.keys.reset();
+  EXPECT_THAT(errors(), ElementsAre("E0319 in stage 'both': output 'second' needs keys"));
+  later.guard = {};
+  later.key = p.pool->cast(Scalar::I32, at(i));
+  EXPECT_THAT(errors(), ElementsAre("E0319 in stage 'both': output 'second' needs keys"));
+}
+
 TEST_F(Collections, AreAlwaysNew) {
   filter();
   p.stages[0].outputs[0].into = u;

@@ -415,6 +415,40 @@ const Case cases[] = {
     {"FilterThenCollectIntoBuckets", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> h { p = [ v | v in x, v % 3 == 1 ]
                               h = group [ (v % 4, v) | v in p ] })"},
+    {"MapThenGroupThenFold", {4, 1, 4}, {1, 0, 0}, R"(
+      def f(key: i64[N], x: i64[N]) -> (k, s) { p[i] = x[i] % 1000
+                                                g = group [ (key[i] % 5, p[i]) | i ]
+                                                k[b] = g.keys[b]
+                                                s[b] = sum(j) g[b][j] })"},
+    {"GroupThenMeanOfEachBucket", {4, 1, 4}, {2, 0, 2}, R"(
+      def f(key: i64[N], x: f64[N]) -> (k, m) { g = group [ (key[i] % 5, x[i]) | i ]
+                                                k[b] = g.keys[b]
+                                                m[b] = (sum(j) g[b][j]) / len(g[b]) })"},
+    {"GroupThenFlatMapOfFolds", {3, 1, 4}, {2, 0, 2}, R"(
+      def f(key: i64[N], x: i64[N]) -> y { g = group [ (key[i] % 5, x[i]) | i, x[i] % 3 != 1 ]
+                                           s[b] = sum [ v % 100 | v in g[b], v % 2 == 0 ]
+                                           y = [ (g.keys[b], s[b]) | b < len(g), s[b] > 10 ] })"},
+    {"GroupThenPrintOfFolds", {3, 1, 4}, {2, 0, 2}, R"(
+      def f(key: i64[N], x: i64[N]) { g = group [ (key[i] % 5, x[i] % 100) | i ]
+                                      for b < len(g) { print(g.keys[b], sum(j) g[b][j]) } })"},
+    {"BucketsThatAreUsedAsWellStay", {2, 1, 0}, {2, 1, 0}, R"(
+      def f(key: i64[N], x: i64[N]) -> (g, s) { g = group [ (key[i] % 5, x[i] % 100) | i ]
+                                                s[b] = sum(j) g[b][j] })"},
+    {"ThePositionInABucketIsUsed", {2, 1, 3}, {2, 1, 3}, R"(
+      def f(key: i64[N], x: i64[N]) -> s { g = group [ (key[i] % 5, x[i] % 100) | i ]
+                                           s[b] = sum(j) j * g[b][j] })"},
+    {"TwoGroupsByTheSameKey", {4, 0, 4}, {2, 0, 3}, R"(
+      def f(key: i64[N], x: i64[N]) -> (a, b) { g = group(+) [ (key[i] % 5, x[i] % 100) | i ]
+                                                h = group(max) [ (key[i] % 5, x[i]) | i ]
+                                                a[b] = g.keys[b] * g[b]
+                                                b[b] = h.keys[b] - h[b] })"},
+    {"TwoGroupsByTheSameKeyAndTheirFolds", {6, 2, 6}, {1, 0, 0}, R"(
+      def f(key: i64[N], x: i64[N], y: i64[N]) -> (k, l, s, t) { g = group [ (key[i] % 5, x[i] % 100) | i ]
+                                                                 h = group [ (key[i] % 5, y[i]) | i ]
+                                                                 k[b] = g.keys[b]
+                                                                 l[b] = len(h[b])
+                                                                 s[b] = sum(j) g[b][j]
+                                                                 t[b] = max(j) h[b][j] })"},
 };
 
 std::string name_of_case(const testing::TestParamInfo<Case>& one) { return one.param.name; }

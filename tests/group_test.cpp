@@ -127,6 +127,43 @@ TEST(GroupInParts, BesideOthers) {
       "}");
 }
 
+/// One table for several outputs: folds, with and without identity, and collected values.
+TEST(GroupInParts, SharedBuckets) {
+  agrees_in_parts(
+      "op last(a: i32, b: i32) -> i32 associative { b }\n"
+      "def f(key: i32[N], v: i32[N]) -> (a, b, k, c, d, o, k2) {\n"
+      "  stage several(i < N, j < 2) {\n"
+      "    out a: i32[K] keys k: i32[born K] key key[i] + i32(j) = group(max, i) group(max, j) v[i] where "
+      "v[i] > 10\n"
+      "    out e: i64 = fold(+, i) fold(+, j) i64(v[i])\n"
+      "    out b: i32[K] key key[i] + i32(j) = group(last, i) group(last, j) v[i] - i32(j) where v[i] > 10\n"
+      "    out c: i32[born L] offsets o: i64[K + 1] key key[i] + i32(j) = group(i) group(j) v[i] where v[i] "
+      "> 10\n"
+      "    out d: i64[K] keys k2: i32[K] key key[i] + i32(j) = group(+, i) group(+, j) 1 where v[i] > 10\n"
+      "  }\n"
+      "}");
+}
+
+TEST(GroupInParts, SharedBucketsHaveOneTable) {
+  const auto program = program_of(
+      "def f(key: i32[N], v: i32[N]) -> (a, b) {\n"
+      "  stage both(i < N) {\n"
+      "    out a: i32[K] keys k: i32[born K] key key[i] = group(max, i) v[i]\n"
+      "    out b: i32[K] key key[i] = group(min, i) v[i]\n"
+      "  }\n"
+      "}");
+  Options options;
+  options.stop_after = "nest";
+  const std::string loops = print_loops(*compile(program, two_cores(), options).nest);
+  const auto count = [&](const std::string& what) {
+    std::size_t found = 0;
+    for (std::size_t at = loops.find(what); at != std::string::npos; at = loops.find(what, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("  table "), 1u) << loops;
+  EXPECT_EQ(count("number of key[i] in"), 1u) << loops;
+}
+
 TEST(GroupInParts, IsTheDefault) {
   const auto program = program_of("def f(key: i32[N]) -> g { g = group(+) [ (key[i], 1) | i ] }");
   const Cluster cluster = default_plan(*program, two_cores()).plan.blocks.front().clusters.front();

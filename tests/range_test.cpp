@@ -74,6 +74,31 @@ TEST(Range, GroupByFold) {
   EXPECT_EQ(passes_of(f.program()), 1);
 }
 
+TEST(Range, FoldsOfEachBucket) {
+  Def f("means");
+  auto x = f.input("x", i64, {f.size("N")});
+  f.result(range(x)
+               .group_by([](Value v) { return v % 10; })
+               .map([](Value v) { return v % 1000; })
+               .map([](Bucket b) { return tuple(b.key(), b.sum() / b.count()); }, "m"));
+  const Program program = f.program();
+  expect_same(program, R"(def means(x: i64[N]) -> m {
+    group_2 = group [ (x_1 % 10, x_1 % 1000) | x_1 in x ]
+    m = [ (group_2.keys[b_3], fold(+) [ x_4 | x_4 in group_2[b_3] ] / fold(+) [ 1 | x_4 in group_2[b_3] ])
+        | b_3 in 0 .. len(group_2) ]
+  })");
+  EXPECT_EQ(passes_of(program), 2);
+}
+
+TEST(Range, SomeElementsOfEachBucket) {
+  Def f("parts");
+  auto x = f.input("x", i64, {f.size("N")});
+  f.result(range(x).group_by([](Value v) { return v % 10; }).map([](Bucket b) {
+    return b.filter([](Value v) { return v > 20; }).map([](Value v) { return v % 7; }).fold("max");
+  }));
+  EXPECT_EQ(passes_of(f.program()), 1);
+}
+
 TEST(Range, ZipMeanAndVariance) {
   Def f("moments");
   auto N = f.size("N");

@@ -120,7 +120,7 @@ const Case cases[] = {
                                       c = m })",
      R"(
       def f(x: i64[N]) -> (s, h, c) {
-        c[i0 < 0] = 0
+        c[i0_2 < 0] = 0
         s: i64 = 0
         h[i0_3 < 4] = 0
       })"},
@@ -149,7 +149,7 @@ const Case cases[] = {
                                          z[i] = p[i] + y[i] })",
      R"(
       def f(x: i64[N], y: i64[N]) -> z {
-        z[i0] = x[i0] + y[i0]
+        z[i] = x[i] + y[i]
       })"},
     {"GroupsOfNothing",
      R"(
@@ -192,8 +192,7 @@ const Case cases[] = {
           block {
             stage t_if() {
               if c > 0.5 {
-                t_sum = sum(j < k) x[j] * 0.0
-                t_if_then = t_sum
+                t_if_then = sum(j < k) x[j] * 0.0
               } else {
                 t_if_else: f64 = 1.0
               }
@@ -366,8 +365,7 @@ const Case cases[] = {
      R"(
       def f(x: i64[N]) -> (y, s) {
         y[i] = x[i]
-        s_then = sum(i) x[i]
-        s = s_then
+        s = sum(i) x[i]
       })"},
     {"ADivisionByZeroIsNotForgotten",
      R"(
@@ -451,6 +449,270 @@ const Case cases[] = {
         y[i] = a[i] + a[N - 1 - i]
         u = seq t < T from x {
           u_next[i] = u_now[i] + a[N - 1 - i]
+        }
+      })"},
+    // ---- copies
+    {"ACopyIsAnotherName",
+     R"(
+      def f(x: i64[N]) -> (y, z, s) { p[i] = x[i] % 7
+                                      q[i] = p[i]
+                                      y = q
+                                      z[i] = q[i] + p[N - 1 - i]
+                                      t = sum(i) x[i]
+                                      s = t })",
+     R"(
+      def f(x: i64[N]) -> (y, z, s) {
+        y[i] = x[i] % 7
+        z[i] = y[i] + y[N - 1 - i]
+        s = sum(i) x[i]
+      })"},
+    {"AResultIsAnArrayOfItsOwn",
+     R"(
+      def f(x: i64[N]) -> (y, z, w) { y[i] = x[i] % 7
+                                      z[i] = y[i]
+                                      w[i] = x[i] })",
+     R"(
+      def f(x: i64[N]) -> (y, z, w) {
+        y[i] = x[i] % 7
+        z[i] = y[i]
+        w[i] = x[i]
+      })"},
+    {"EqualOutputsOfAStage",
+     R"(
+      def f(x: i64[N]) -> (s, t) {
+        stage two(i < N) {
+          out s: i64 = fold(+, i) x[i] % 10
+          out a: i64 = fold(max, i) x[i]
+          out b: i64 = fold(max, i) x[i]
+        }
+        t = a * b })",
+     R"(
+      def f(x: i64[N]) -> (s, t) {
+        stage two(i < N) {
+          out s: i64 = fold(+, i) x[i] % 10
+          out a: i64 = fold(max, i) x[i]
+        }
+        t = a * a
+      })"},
+    // ---- buckets
+    {"AFoldOfEachBucket",
+     R"(
+      def f(key: i64[N], v: f64[N]) -> (k, s) { g = group [ (key[i], v[i]) | i ]
+                                                k[b] = g.keys[b]
+                                                s[b] = sum(j) g[b][j] })",
+     R"(
+      def f(key: i64[N], v: f64[N]) -> (k, s.values) {
+        stage g(i < N) {
+          out s: f64[g_len] keys k: i64[born g_len] key key[i] = group(+, i) v[i]
+        }
+      })"},
+    {"TheMeanOfEachBucket",
+     R"(
+      def f(key: i64[N], v: f64[N]) -> (k, m) { g = group [ (key[i], v[i]) | i ]
+                                                k[b] = g.keys[b]
+                                                m[b] = (sum(j) g[b][j]) / len(g[b]) })",
+     R"(
+      def f(key: i64[N], v: f64[N]) -> (k, m) {
+        stage g(i < N) {
+          out m_sum: f64[g_len] keys k: i64[born g_len] key key[i] = group(+, i) v[i]
+          out g_count: i64[g_len] key key[i] = group(+, i) 1
+        }
+        m[b] = m_sum[b] / f64(g_count[b])
+      })"},
+    {"SomeElementsOfEachBucket",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (n, m) { g = group [ (key[i] % 5, v[i]) | i, v[i] != 3 ]
+                                                n[b] = sum [ 100 / x | x in g[b], x > 0 ]
+                                                m = [ max [ x + g.keys[b] | x in g[b] ] | b < len(g) ] })",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (n.values, m) {
+        stage g(i < N) {
+          out n: i64[g_len] keys g_keys: i64[born g_len] key key[i] % 5 = group(+, i) if v[i] > 0 then 100 / v[i] else 0 where v[i] != 3
+          out m: i64[g_len] key key[i] % 5 = group(max, i) v[i] + key[i] % 5 where v[i] != 3
+        }
+      })"},
+    {"FoldsOfBucketsAreFolded",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (a, b) { g = group [ ((key[i] + j) % 5, v[i] - j) | i, j < 3 ]
+                                                a = max(b < len(g)) sum(j) g[b][j]
+                                                b[i < min(len(g), 2)] = sum(j) g[i][j] % 10 })",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (a, b) {
+        stage g(i < N, j < 3) {
+          out g_fold: i64[g_len] keys g_keys: i64[born g_len] key (key[i] + j) % 5 = group(+, i) group(+, j) v[i] - j
+          out g_fold_2: i64[g_len] key (key[i] + j) % 5 = group(+, i) group(+, j) (v[i] - j) % 10
+        }
+        a = max(b in 0 .. g_len) g_fold[b]
+        b[i < min(g_len, 2)] = g_fold_2[i]
+      })"},
+    {"KeysWithoutValues",
+     R"(
+      def f(key: i64[N]) -> (n, k) { g = group [ (key[i] % 5, i) | i ]
+                                     n = len(g)
+                                     k[b] = 2 * g.keys[b] })",
+     R"(
+      def f(key: i64[N]) -> (n, k) {
+        stage g(i < N) {
+          out g_any: bool[g_len] keys g_keys: i64[born g_len] key key[i] % 5 = group(or, i) true
+        }
+        n = g_len
+        k[b] = 2 * g_keys[b]
+      })"},
+    {"WhatFoldsOfBucketsNeedComesFirst",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (k, s) { g = group [ (key[i] % 5, v[i]) | i ]
+                                                k[b] = g.keys[b] + 1
+                                                m = max(i) v[i]
+                                                s[b] = sum(j) abs(g[b][j] - m) })",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (k, s.values) {
+        m = max(i) v[i]
+        stage g(i < N) {
+          out s: i64[g_len] keys g_keys: i64[born g_len] key key[i] % 5 = group(+, i) abs(v[i] - m)
+        }
+        k[b] = g_keys[b] + 1
+      })"},
+    {"BucketsOfRecordsWithAnOperatorWithoutIdentity",
+     R"(
+      type P = { a: i64, b: i64 }
+      op hull(x: P, y: P) -> P associative { { a: min(x.a, y.a), b: max(x.b, y.b) } }
+      def f(key: i64[N], v: i64[N]) -> h { g = group [ ((key[i] % 3, v[i] > 0), { a: v[i], b: v[i] }) | i ]
+                                           h[b] = fold(hull, j) g[b][j] })",
+     R"(
+      type P = { a: i64, b: i64 }
+      op hull(x: P, y: P) -> P associative {
+        P { a: min(x.a, y.a), b: max(x.b, y.b) }
+      }
+
+      def f(key: i64[N], v: i64[N]) -> h.values {
+        stage g(i < N) {
+          out h: P[g_len] keys g_keys: (i64, bool)[born g_len] key (key[i] % 3, v[i] > 0) = group(hull, i) P { a: v[i], b: v[i] }
+        }
+      })"},
+    // ---- buckets that stay
+    {"ThePositionInABucketIsUsed",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> s { g = group [ (key[i] % 5, v[i]) | i ]
+                                           s[b] = sum(j) j * g[b][j] })",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> s {
+        g = group [ (key[i] % 5, v[i]) | i ]
+        s[b] = sum(j < g_offsets[b + 1] - g_offsets[b]) j * g.values[g_offsets[b] + j]
+      })"},
+    {"AMeanIsNeededForTheVariance",
+     R"(
+      def f(key: i64[N], v: f64[N]) -> d { g = group [ (key[i] % 5, v[i]) | i ]
+                                           m[b] = sum(j) g[b][j] / len(g[b])
+                                           d[b] = sum(j) (g[b][j] - m[b]) * (g[b][j] - m[b]) })",
+     R"(
+      def f(key: i64[N], v: f64[N]) -> d {
+        g = group [ (key[i] % 5, v[i]) | i ]
+        m[b] = sum(j < g_offsets[b + 1] - g_offsets[b]) g.values[g_offsets[b] + j] / f64(g_offsets[b + 1] - g_offsets[b])
+        d[b] = sum(j < g_offsets[b + 1] - g_offsets[b]) (g.values[g_offsets[b] + j] - m[b]) * (g.values[g_offsets[b] + j] - m[b])
+      })"},
+    {"AFoldThatMayFailStaysInItsBucket",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> s { g = group [ (key[i] % 5, v[i]) | i ]
+                                           s[b < min(len(g), 1)] = sum(j) 100 / g[b][j] })",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> s {
+        g = group [ (key[i] % 5, v[i]) | i ]
+        s[b < min(g_len, 1)] = sum(j < g_offsets[b + 1] - g_offsets[b]) 100 / g.values[g_offsets[b] + j]
+      })"},
+    {"AnOperatorOfTheUsersLeavesOutElements",
+     R"(
+      op either(a: i64, b: i64) -> i64 associative { identity 7
+                                                     if a == 7 then b else a }
+      def f(key: i64[N], v: i64[N]) -> s { g = group [ (key[i] % 5, v[i]) | i ]
+                                           s[b] = fold(either) [ x | x in g[b], x > 2 ] })",
+     R"(
+      op either(a: i64, b: i64) -> i64 associative {
+        identity 7
+        if a == 7 then b else a
+      }
+
+      def f(key: i64[N], v: i64[N]) -> s {
+        g = group [ (key[i] % 5, v[i]) | i ]
+        s[b] = fold(either, x in g_offsets[b] .. g_offsets[b + 1]) g.values[x] where g.values[x] > 2
+      })"},
+    {"AllElementsOfAllBucketsInOrder",
+     R"(
+      strict def f(key: i64[N], v: f64[N]) -> s { g = group [ (key[i] % 5, v[i]) | i ]
+                                                  s = sum(b < len(g), j < len(g[b])) g[b][j] })",
+     R"(
+      strict def f(key: i64[N], v: f64[N]) -> s {
+        g = group [ (key[i] % 5, v[i]) | i ]
+        s = sum(b, j < g_offsets[b + 1] - g_offsets[b]) g.values[g_offsets[b] + j]
+      })"},
+    // ---- tables
+    {"GroupsByTheSameKeyShareATable",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (k, a, b, l) { g = group(+) [ (key[i] % 5, v[i]) | i ]
+                                                      h = group(max) [ (key[x] % 5, v[x] % 10) | x ]
+                                                      k[b] = h.keys[b]
+                                                      a[b] = g.keys[b] * g[b]
+                                                      b[b] = h.keys[b] * h[b]
+                                                      l = len(g) * len(h) })",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (k, a, b, l) {
+        stage h(i < N) {
+          out g: i64[g_len] keys k: i64[born g_len] key key[i] % 5 = group(+, i) v[i]
+          out h: i64[g_len] key key[i] % 5 = group(max, i) v[i] % 10
+        }
+        a[b in 0 .. g_len] = k[b] * g[b]
+        b[b in 0 .. g_len] = k[b] * h[b]
+        l = g_len * g_len
+      })"},
+    {"ACollectingGroupSharesATableWithAFoldingOne",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (g, h) { g = group [ (key[i] % 5, v[i]) | i, v[i] > 2 ]
+                                                h = group(+) [ (key[i] % 5, v[i]) | i, v[i] > 2 ] })",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (g, h) {
+        stage h(i < N) {
+          out g: i64[born g_total] offsets g_offsets: i64[g_len + 1] keys g_keys: i64[born g_len] key key[i] % 5 = group(i) v[i] where v[i] > 2
+          out h: i64[g_len] keys h_keys: i64[g_len] key key[i] % 5 = group(+, i) v[i] where v[i] > 2
+        }
+      })"},
+    {"OtherConditionsAreOtherBuckets",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (a, b) { g = group(+) [ (key[i] % 5, v[i]) | i, v[i] > 2 ]
+                                                h = group(+) [ (key[i] % 5, v[i]) | i ]
+                                                a[b] = g[b] + 1
+                                                b[b] = h[b] + 1 })",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (a, b) {
+        g = group(+) [ (key[i] % 5, v[i]) | i, v[i] > 2 ]
+        h = group(+) [ (key[i] % 5, v[i]) | i ]
+        a[b in 0 .. g_len] = g[b] + 1
+        b[b in 0 .. h_len] = h[b] + 1
+      })"},
+    {"AGroupThatNeedsAnotherOneComesLater",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (a, b) { g = group(+) [ (key[i] % 5, v[i]) | i ]
+                                                m = max(b) g[b]
+                                                h = group(+) [ (key[i] % 5, v[i] - m) | i ]
+                                                a[b] = g[b] + 1
+                                                b[b] = h[b] + 1 })",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (a, b) {
+        g = group(+) [ (key[i] % 5, v[i]) | i ]
+        m = max(b in 0 .. g_len) g[b]
+        h = group(+) [ (key[i] % 5, v[i] - m) | i ]
+        a[b in 0 .. g_len] = g[b] + 1
+        b[b in 0 .. h_len] = h[b] + 1
+      })"},
+    {"NobodyNeedsTheValuesOfTheFirst",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (k, h) {
+        stage two(i < N) {
+          out g: i64[K] keys k: i64[born K] key key[i] % 5 = group(+, i) v[i]
+          out h: i64[K] key key[i] % 5 = group(max, i) v[i]
+        } })",
+     R"(
+      def f(key: i64[N], v: i64[N]) -> (k, h.values) {
+        stage two(i < N) {
+          out h: i64[K] keys k: i64[born K] key key[i] % 5 = group(max, i) v[i]
         }
       })"},
 };

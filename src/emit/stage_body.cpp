@@ -242,7 +242,12 @@ Code StageNest::complete(Role& role, Expr value) {
     code.push_back(t_.accumulate(role.running, {}, t_.number(1), plus));
     return code;
   }
-  if (role.shape == Shape::Group) return into_bucket(role, at_point(role.output->key), value);
+  if (role.shape == Shape::Group) {
+    // The role whose table it is comes first and has found the bucket already.
+    if (role.table_of < 0) code.push_back(find_bucket(role, at_point(role.output->key)));
+    append(code, into_bucket(role, value));
+    return code;
+  }
   if (role.scan_dim >= 0) return scan_step(role, value);
   if (role.view) {
     code.push_back(into_view(role, value));

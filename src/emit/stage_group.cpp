@@ -1,6 +1,7 @@
 // Groups: buckets by key while the loops run, private ones for parts, which are joined in order, and the
 // arrays that are made of them in the end.
 #include "emit/stage_nest.h"
+#include "program/buckets.h"
 
 namespace twill::nest {
 
@@ -34,20 +35,30 @@ bool StageNest::begins_part_of_group(const Role& role, int level) const {
   return role.shelf && level > 0 && levels_[static_cast<std::size_t>(level) - 1].cut.kind == Cut::Kind::Parts;
 }
 
+/// All that use the table of a role, itself first.
+std::vector<const StageNest::Role*> StageNest::users_of_table(const Role& role) const {
+  std::vector<const Role*> users;
+  for (const Role& other : roles_)
+    if (&other == &role || other.table_of == role.position) users.push_back(&other);
+  return users;
+}
+
 StageNest::Buckets StageNest::new_buckets(const Role& role, const std::string& suffix) {
   const Output& output = *role.output;
   const std::string name = t_.program()[output.array].name;
-  const Type key = t_.program()[*output.keys].type,
-             value = output.value ? output.value->type : t_.program()[output.array].type;
+  const Type value = output.value ? output.value->type : t_.program()[output.array].type;
   const auto growable = [&](const std::string& what, const Type& type, ArrayId& array, ArrayId& count) {
     count = t_.new_variable(name + "_" + what + suffix + "_count", Scalar::I64);
     array = t_.new_array(name + "_" + what + suffix, type, {t_.read(count)});
   };
   Buckets buckets;
-  growable("seen", key, buckets.keys, buckets.count);
+  if (role.table_of < 0) {
+    const Type key = t_.program()[*output.keys].type;
+    growable("seen", key, buckets.keys, buckets.count);
+    buckets.table = t_.new_variable(name + "_table" + suffix, Scalar::I64);
+  }
   growable("values", value, buckets.values, buckets.values_count);
   if (output.offsets) growable("numbers", Scalar::I64, buckets.numbers, buckets.numbers_count);
-  buckets.table = t_.new_variable(name + "_table" + suffix, Scalar::I64);
   return buckets;
 }
 
@@ -55,9 +66,17 @@ Code StageNest::open_group(Role& role) {
   const Output& output = *role.output;
   const std::string name = t_.program()[output.array].name;
   role.buckets = new_buckets(role, "");
-  role.number = t_.new_variable(name + "_number", Scalar::I64);
   Code code;
-  code.push_back({Born{as<SizeRef>(t_.program()[*output.keys].shape.front())->symbol}});
+  if (role.table_of < 0) {
+    role.number = t_.new_variable(name + "_number", Scalar::I64);
+    code.push_back({Born{as<SizeRef>(bucket_count(t_.program(), output))->symbol}});
+  } else {
+    const Role& first = roles_[static_cast<std::size_t>(role.table_of)];
+    role.number = first.number;
+    role.buckets.keys = first.buckets.keys;
+    role.buckets.count = first.buckets.count;
+    role.buckets.table = first.buckets.table;
+  }
   if (output.offsets) code.push_back({Born{as<SizeRef>(t_.program()[output.array].shape.front())->symbol}});
   if (role.schedule.merge == How::Partial) {
     role.shelf = t_.new_array(name + "_shelf", Scalar::I64, {t_.mul(parts_, t_.number(board))});
@@ -71,23 +90,31 @@ Code StageNest::open_group(Role& role) {
 Code StageNest::open_buckets(const Role& role) {
   const Buckets& own = role.buckets;
   Code code;
-  code.push_back({Growable{own.keys, own.count}});
-  code.push_back({Table{own.table, own.keys, own.count}});
+  if (role.table_of < 0) {
+    code.push_back({Growable{own.keys, own.count}});
+    code.push_back({Table{own.table, own.keys, own.count}});
+    code.push_back({Local{role.number, t_.number(0)}});
+  }
   code.push_back({Growable{own.values, own.values_count}});
   if (own.numbers) code.push_back({Growable{own.numbers, own.numbers_count}});
-  code.push_back({Local{role.number, t_.number(0)}});
   return code;
 }
 
-Code StageNest::into_bucket(const Role& role, Expr key, Expr value) {
+/// The number of the bucket of a key, a new one if need be.
+Statement StageNest::find_bucket(const Role& role, Expr key) {
   const Buckets& own = role.buckets;
-  Code code = single({Lookup{own.table, own.keys, own.count, key, role.number}});
+  return {Lookup{own.table, own.keys, own.count, key, role.number}};
+}
+
+Code StageNest::into_bucket(const Role& role, Expr value) {
+  const Buckets& own = role.buckets;
+  Code code;
   if (own.numbers) {
     code.push_back({Push{own.numbers, own.numbers_count, t_.read(role.number)}});
     code.push_back({Push{own.values, own.values_count, value}});
     return code;
   }
-  const Operator& op = *std::get<Group>(role.output->combine.front()).op;
+  const Operator& op = *bucket_operator(*role.output);
   If fresh{t_.compare(Prim::Eq, t_.read(role.number), t_.read(own.values_count)), {}, {}};
   const Expr first = op.identity ? t_.combine(op, op.identity, value) : value;
   fresh.then.push_back({Push{own.values, own.values_count, first}});
@@ -103,8 +130,10 @@ Code StageNest::shelve_buckets(const Role& role) {
     return t_.add(t_.mul(t_.index(*part_), t_.number(board)), t_.number(place));
   };
   Code code;
-  code.push_back({Shelve{own.keys, own.count, role.shelf, at(keys_at)}});
-  code.push_back({Shelve{own.table, {}, role.shelf, at(table_at)}});
+  if (role.table_of < 0) {
+    code.push_back({Shelve{own.keys, own.count, role.shelf, at(keys_at)}});
+    code.push_back({Shelve{own.table, {}, role.shelf, at(table_at)}});
+  }
   code.push_back({Shelve{own.values, own.values_count, role.shelf, at(values_at)}});
   if (own.numbers) code.push_back({Shelve{own.numbers, own.numbers_count, role.shelf, at(numbers_at)}});
   return code;
@@ -114,51 +143,65 @@ Code StageNest::shelve_buckets(const Role& role) {
 /// their first occurrence. Values that are collected stay where they are; only their numbers change.
 Code StageNest::join_groups(const Role& role) {
   const Buckets& own = role.buckets;
-  const bool folds = !own.numbers;
   Code code;
   code.push_back({Stop{}});  // a part that failed has left nothing
   code.push_back({Unshelve{own.keys, own.count, role.shelf, t_.number(keys_at), true}});
   code.push_back({Unshelve{own.table, {}, role.shelf, t_.number(table_at)}});
-  if (folds) code.push_back({Unshelve{own.values, own.values_count, role.shelf, t_.number(values_at), true}});
+  for (const Role* user : users_of_table(role)) {
+    const Buckets& theirs = user->buckets;
+    if (!theirs.numbers)
+      code.push_back({Unshelve{theirs.values, theirs.values_count, user->shelf, t_.number(values_at), true}});
+  }
   code.push_back({Local{role.number, t_.number(0)}});
-  code.push_back(each(t_, "p", t_.number(1), parts_, [&](Expr p) {
-    const Buckets theirs = new_buckets(role, "_part");
-    const auto at = [&](std::int64_t place) { return t_.add(t_.mul(p, t_.number(board)), t_.number(place)); };
-    Code join;
-    join.push_back({Unshelve{theirs.keys, theirs.count, role.shelf, at(keys_at)}});
-    join.push_back({Unshelve{theirs.table, {}, role.shelf, at(table_at)}});
-    join.push_back({Free{theirs.table}});
-    if (folds) {
-      join.push_back({Unshelve{theirs.values, {}, role.shelf, at(values_at)}});
-      join.push_back(each(t_, "b", t_.number(0), t_.read(theirs.count), [&](Expr b) {
-        return into_bucket(role, t_.read(theirs.keys, {b}), t_.read(theirs.values, {b}));
-      }));
-      join.push_back({Free{theirs.values}});
-    } else {
-      join.push_back({Unshelve{theirs.numbers, theirs.numbers_count, role.shelf, at(numbers_at)}});
-      append(join, renumber(role, theirs));
-    }
-    join.push_back({Free{theirs.keys}});
-    return join;
-  }));
+  code.push_back(each(t_, "p", t_.number(1), parts_, [&](Expr p) { return join_part(role, p); }));
   return code;
 }
 
-/// The buckets of a part get the numbers that their keys have among all.
-Code StageNest::renumber(const Role& role, const Buckets& theirs) {
-  const Buckets& own = role.buckets;
-  const ArrayId joint =
-      t_.new_array(t_.program()[own.table].name + "_joint", Scalar::I64, {t_.read(theirs.count)});
-  Code code = single({Allocate{joint}});
+/// The buckets of a part join those of the first one; where values are collected, they get the numbers that
+/// their keys have among all.
+Code StageNest::join_part(const Role& role, Expr part) {
+  const auto at = [&](std::int64_t place) {
+    return t_.add(t_.mul(part, t_.number(board)), t_.number(place));
+  };
+  const std::vector<const Role*> users = users_of_table(role);
+  std::vector<Buckets> parts;
+  for (const Role* user : users) parts.push_back(new_buckets(*user, "_part"));
+  const Buckets& theirs = parts.front();
+  Code code;
+  code.push_back({Unshelve{theirs.keys, theirs.count, role.shelf, at(keys_at)}});
+  code.push_back({Unshelve{theirs.table, {}, role.shelf, at(table_at)}});
+  code.push_back({Free{theirs.table}});
+  bool collects = false;
+  for (std::size_t u = 0; u < users.size(); ++u) {
+    const Buckets& values = parts[u];
+    collects = collects || values.numbers;
+    if (values.numbers)
+      code.push_back({Unshelve{values.numbers, values.numbers_count, users[u]->shelf, at(numbers_at)}});
+    else
+      code.push_back({Unshelve{values.values, {}, users[u]->shelf, at(values_at)}});
+  }
+  const ArrayId joint = collects ? t_.new_array(t_.program()[role.buckets.table].name + "_joint", Scalar::I64,
+                                                {t_.read(theirs.count)})
+                                 : ArrayId{};
+  if (collects) code.push_back({Allocate{joint}});
   code.push_back(each(t_, "b", t_.number(0), t_.read(theirs.count), [&](Expr b) {
-    Code look = single({Lookup{own.table, own.keys, own.count, t_.read(theirs.keys, {b}), role.number}});
-    look.push_back(t_.put(joint, {b}, t_.read(role.number)));
-    return look;
+    Code join = single(find_bucket(role, t_.read(theirs.keys, {b})));
+    if (collects) join.push_back(t_.put(joint, {b}, t_.read(role.number)));
+    for (std::size_t u = 0; u < users.size(); ++u)
+      if (!parts[u].numbers) append(join, into_bucket(*users[u], t_.read(parts[u].values, {b})));
+    return join;
   }));
-  code.push_back(each(t_, "e", t_.number(0), t_.read(theirs.numbers_count), [&](Expr e) {
-    return single(t_.put(theirs.numbers, {e}, t_.read(joint, {t_.read(theirs.numbers, {e})})));
-  }));
-  code.push_back({Free{joint}});
+  for (const Buckets& values : parts) {
+    if (!values.numbers) {
+      code.push_back({Free{values.values}});
+      continue;
+    }
+    code.push_back(each(t_, "e", t_.number(0), t_.read(values.numbers_count), [&](Expr e) {
+      return single(t_.put(values.numbers, {e}, t_.read(joint, {t_.read(values.numbers, {e})})));
+    }));
+  }
+  if (collects) code.push_back({Free{joint}});
+  code.push_back({Free{theirs.keys}});
   return code;
 }
 
@@ -189,12 +232,14 @@ Code StageNest::finish_group(const Role& role) {
   const Output& output = *role.output;
   const Buckets& own = role.buckets;
   const Expr zero = t_.number(0), one = t_.number(1);
-  const Expr groups = t_.pool().size(as<SizeRef>(t_.program()[*output.keys].shape.front())->symbol);
+  const Expr groups = bucket_count(t_.program(), output);
   Code code;
-  code.push_back({SetSize{as<SizeRef>(groups)->symbol, t_.read(own.count)}});
-  append(code, allocate(*output.keys));
-  code.push_back(each(t_, "e", zero, groups,
-                      [&](Expr e) { return single(t_.put(*output.keys, {e}, t_.read(own.keys, {e}))); }));
+  if (role.table_of < 0) code.push_back({SetSize{as<SizeRef>(groups)->symbol, t_.read(own.count)}});
+  if (output.keys) {
+    append(code, allocate(*output.keys));
+    code.push_back(each(t_, "e", zero, groups,
+                        [&](Expr e) { return single(t_.put(*output.keys, {e}, t_.read(own.keys, {e}))); }));
+  }
   if (!output.offsets) {
     append(code, allocate(output.array));
     code.push_back(each(t_, "e", zero, groups,
@@ -229,6 +274,9 @@ Code StageNest::finish_group(const Role& role) {
     code.push_back({Free{next}});
   }
   if (role.shelf) code.push_back({Free{role.shelf}});
+  // The last one that uses the table.
+  const Role& first = role.table_of < 0 ? role : roles_[static_cast<std::size_t>(role.table_of)];
+  if (users_of_table(first).back() != &role) return code;
   code.push_back({Free{own.keys}});
   code.push_back({Free{own.table}});
   return code;

@@ -311,7 +311,7 @@ Code StageNest::join_partials(Role& role) {
 Code StageNest::epilogue() {
   Code code;
   for (Role& role : roles_) {
-    if (role.shelf) append(code, join_groups(role));
+    if (role.shelf && role.table_of < 0) append(code, join_groups(role));
     if (role.shape == Shape::Group) append(code, finish_group(role));
     if (role.partial) append(code, join_partials(role));
     if (role.starts && t_.program()[role.starts].rank() > 0) code.push_back({Free{role.starts}});

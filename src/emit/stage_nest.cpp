@@ -3,6 +3,7 @@
 
 #include "emit/interior.h"
 #include "plan/legality.h"
+#include "program/buckets.h"
 
 #include <algorithm>
 
@@ -70,6 +71,8 @@ void StageNest::find_roles() {
             t_.program()[stage_.outputs[k].array].shape == t_.program()[output.array].shape)
           role.counts_for = static_cast<int>(k);
     }
+    for (std::size_t k = 0; k < i && role.table_of < 0; ++k)
+      if (share_buckets(t_.program(), stage_.outputs[k], output)) role.table_of = static_cast<int>(k);
     if (role.shape == Shape::Append && role.counts_for < 0)
       role.running = t_.new_variable(name + "_at", Scalar::I64);
     if (role.scan_dim >= 0 && !role.scan_in_memory) {

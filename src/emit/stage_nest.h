@@ -101,6 +101,7 @@ class StageNest {
     ArrayId view;
     Expr view_origin;
     // group
+    int table_of = -1;  // the earlier role whose table of keys it uses, or -1: it has one
     Buckets buckets;
     ArrayId number;  // of the bucket that the point belongs to
     ArrayId shelf;   // where parts put their buckets
@@ -203,13 +204,15 @@ class StageNest {
 
   // stage_group.cpp: tables of keys, one for each part, and what becomes of them
   bool begins_part_of_group(const Role& role, int level) const;
+  std::vector<const Role*> users_of_table(const Role& role) const;
   Buckets new_buckets(const Role& role, const std::string& suffix);
   Code open_group(Role& role);
   Code open_buckets(const Role& role);
-  Code into_bucket(const Role& role, Expr key, Expr value);
+  Statement find_bucket(const Role& role, Expr key);
+  Code into_bucket(const Role& role, Expr value);
   Code shelve_buckets(const Role& role);
   Code join_groups(const Role& role);
-  Code renumber(const Role& role, const Buckets& theirs);
+  Code join_part(const Role& role, Expr part);
   Code for_each_value(const Role& role, bool last, const std::function<Code(Expr number, Expr value)>& body);
   Code finish_group(const Role& role);
 

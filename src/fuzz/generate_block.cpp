@@ -10,7 +10,8 @@ std::vector<ArrayId> Generator::defined_in(const std::vector<Stage>& stages) con
   std::vector<ArrayId> arrays;
   for (const Stage& stage : stages)
     for (const Output& output : stage.outputs)
-      for (const ArrayId id : defined_arrays(output)) arrays.push_back(id);
+      for (const ArrayId id : defined_arrays(output))
+        if (!hidden_.contains(id)) arrays.push_back(id);
   return arrays;
 }
 

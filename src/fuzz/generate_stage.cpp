@@ -270,6 +270,7 @@ Output Generator::group_output(const std::vector<NewDim>& dims, const Surroundin
     const Extent buckets = held_.at(*output.keys).shape[0];
     output.offsets = array(name + "_offsets", Scalar::I64, {extent(buckets.base, 1, 1)});
     held_[*output.offsets].rows_of = held_.at(output.array).shape[0];
+    if (rng_.chance(60)) hidden_.insert({output.array, *output.offsets});
   }
   const auto part = [&](const Type& t) {
     const Expr e = expr(t, around, 4);
@@ -328,6 +329,9 @@ Stage Generator::plain_stage(Surroundings around) {
   for (const NewDim& dim : dims) stage.dims.push_back(dim.dim);
   const int outputs = 1 + rng_.weighted({70, 22, 8});
   for (int k = 0; k < outputs; ++k) stage.outputs.push_back(any_output(dims, around));
+  if (rng_.chance(20)) {
+    if (auto beside = group_beside(stage.outputs, around)) stage.outputs.push_back(std::move(*beside));
+  }
   if (rng_.chance(6)) stage.effects.push_back(effect(around));
   return stage;
 }
@@ -423,6 +427,7 @@ void Generator::finish(Stage stage, std::vector<Stage>& into) {
   }
   for (const Output& output : stage.outputs) {
     for (const ArrayId id : defined_arrays(output)) {
+      if (hidden_.contains(id)) continue;
       visible_.push_back(id);
       const Extent* length = held_.at(id).shape.size() == 1 ? &held_.at(id).shape[0] : nullptr;
       const auto* size = length ? as<SizeRef>(length->expr) : nullptr;
@@ -436,6 +441,9 @@ void Generator::stages(int count, Surroundings around, int depth, std::vector<St
   for (int k = 0; k < count; ++k) {
     if (rng_.chance(6)) {
       if (auto again = twin(into)) finish(std::move(*again), into);
+    }
+    if (rng_.chance(50)) {
+      if (auto folds = bucket_stage(into, around)) finish(std::move(*folds), into);
     }
     const int kind = rng_.weighted({65, 15, depth > 0 ? 10 : 0, depth > 0 ? 10 : 0});
     Stage stage = kind == 0   ? plain_stage(around)

@@ -1,5 +1,6 @@
 // A second stage that computes the same: with dimensions, arrays and lengths of its own.
 #include "fuzz/generator.h"
+#include "program/buckets.h"
 #include "program/edit.h"
 
 #include <algorithm>
@@ -15,6 +16,12 @@ std::optional<Stage> Generator::twin(const std::vector<Stage>& stages) {
       candidates.push_back(&stage);
   }
   if (candidates.empty()) return std::nullopt;
+  if (rng_.chance(50)) {
+    std::vector<const Stage*> groups;
+    for (const Stage* stage : candidates)
+      if (std::ranges::any_of(stage->outputs, is_group)) groups.push_back(stage);
+    if (!groups.empty()) candidates = std::move(groups);
+  }
   Stage copy = *rng_.pick(candidates);
   copy.hints.clear();
   std::map<DimId, Expr> indices;
@@ -47,6 +54,7 @@ std::optional<Stage> Generator::twin(const std::vector<Stage>& stages) {
     if (held.rows_of) settle(*held.rows_of);
     const ArrayId id = array(fresh("twin"), program_[old].type, held.shape);
     held_[id] = held;
+    if (hidden_.contains(old)) hidden_.insert(id);
     return id;
   };
   for (Output& output : copy.outputs) {
@@ -58,6 +66,14 @@ std::optional<Stage> Generator::twin(const std::vector<Stage>& stages) {
     if (output.offsets) output.offsets = again(*output.offsets, false);
   }
   for_each_slot(copy, [&](Expr& slot) { slot = now(slot); });
+  // The same buckets with other values in them.
+  for (Output& output : copy.outputs) {
+    if (!is_group(output) || !rng_.chance(50)) continue;
+    const Type type = program_[output.array].type;
+    const std::optional<Operator> op = any_operator(type, true);
+    if (bucket_operator(output) && op) output.combine.assign(copy.dims.size(), Group{op});
+    if (output.value && rng_.chance(50)) output.value = value(type, {});
+  }
   return copy;
 }
 

@@ -150,6 +150,10 @@ class Generator {
   void expect(ArrayId array, const Facts& start);
   void finish(Stage stage, std::vector<Stage>& into);
 
+  // ---- generate_buckets.cpp
+  std::optional<Output> group_beside(const std::vector<Output>& outputs, const Surroundings& around);
+  std::optional<Stage> bucket_stage(const std::vector<Stage>& stages, Surroundings around);
+
   // ---- generate_twin.cpp
   /// A stage that computes what another one does, if there is one that can be copied.
   std::optional<Stage> twin(const std::vector<Stage>& stages);
@@ -182,6 +186,7 @@ class Generator {
   std::vector<Extent> extents_;  // in use
   std::map<ArrayId, Held> held_;
   std::vector<ArrayId> visible_;
+  std::set<ArrayId> hidden_;                // buckets that are only gone through
   std::vector<FunctionId> functions_;       // to be called anywhere
   std::map<Scalar, FunctionId> quotients_;  // a / b, to be called under a guard
 };

@@ -151,6 +151,16 @@ Var Grouping::define(const Op* op, const Value& value, std::string name, const W
   return made;
 }
 
+std::pair<Arg, Bucket> Grouping::each_bucket(const Where& where) const {
+  const Var made = buckets({}, where);
+  const Index b = new_index(*range_.def_, "b", where), x = new_index(*range_.def_, "x", where);
+  return {in(b, 0, len(made)), Bucket(made.keys()(b), {in(x, made(b))}, x)};
+}
+
+Value Bucket::fold(const Op& op) const { return folded(op, element_, generators_); }
+
+Value Bucket::count() const { return folded("+", 1, generators_); }
+
 Var Grouping::fold(const Op& op, std::string name, Where where) const {
   return define(&op, value_, std::move(name), where);
 }

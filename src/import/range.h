@@ -19,6 +19,7 @@
 
 namespace twill {
 
+class Bucket;
 class Grouping;
 
 /// A collection: an array, or what an operator makes of others.
@@ -120,6 +121,38 @@ Range zip(const Range& a, const Range& b, const Range& c, Where where = Where::c
 /// The elements of `a`, then those of `b`.
 Range concat(const Range& a, const Range& b, Where where = Where::current());
 
+/// One bucket of a group, in the function that `Grouping::map` is given: its key, and folds of its elements.
+class Bucket {
+ public:
+  Value key() const { return key_; }
+
+  template <std::invocable<Value> F>
+  Bucket map(F f) const {
+    Bucket mapped = *this;
+    mapped.element_ = f(element_);
+    return mapped;
+  }
+  template <std::invocable<Value> F>
+  Bucket filter(F passes) const {
+    Bucket filtered = *this;
+    filtered.generators_.push_back(passes(element_));
+    return filtered;
+  }
+
+  Value fold(const Op& op) const;
+  Value sum() const { return fold("+"); }
+  Value count() const;
+
+ private:
+  friend class Grouping;
+  Bucket(Value key, std::vector<Arg> generators, Value element)
+      : key_(std::move(key)), generators_(std::move(generators)), element_(std::move(element)) {}
+
+  Value key_;
+  std::vector<Arg> generators_;
+  Value element_;
+};
+
 /// A range whose elements are about to be put into buckets.
 class Grouping {
  public:
@@ -129,6 +162,13 @@ class Grouping {
     Grouping mapped = *this;
     mapped.value_ = f(value_);
     return mapped;
+  }
+
+  /// What `f` makes of every bucket, in the order of the buckets.
+  template <std::invocable<Bucket> F>
+  Range map(F f, std::string name = {}, Where where = Where::current()) const {
+    const auto [generator, bucket] = each_bucket(where);
+    return range_.next("buckets", {{generator}, f(bucket)}, std::move(name), where);
   }
 
   /// Keys, and one value for each: `g.keys()(b)`, `g(b)`.
@@ -149,6 +189,7 @@ class Grouping {
         value_(std::move(value)) {}
 
   Var define(const Op* op, const Value& value, std::string name, const Where& where) const;
+  std::pair<Arg, Bucket> each_bucket(const Where& where) const;
 
   Range range_;
   std::vector<Arg> generators_;

@@ -1,5 +1,6 @@
 // Outputs: combines and operators, write maps and versions, collections with their companions.
 #include "program/affine_of.h"
+#include "program/buckets.h"
 #include "program/checker.h"
 
 #include <algorithm>
@@ -38,7 +39,8 @@ bool Checker::check_output(const Stage& stage, std::size_t position, const Scope
         report("E0319", place, fmt::format("group {} has no key", quoted(output.array)));
         return false;
       }
-      return check_typed(output.key, program_[*output.keys].type, called("key"), site);
+      // Without keys of its own, it has the same key as an output that has them.
+      return !output.keys || check_typed(output.key, program_[*output.keys].type, called("key"), site);
     }();
   return check_dense(stage, position, scope, outer);
 }
@@ -248,10 +250,18 @@ bool Checker::check_companion(const Output& output, std::optional<ArrayId> array
 
 namespace {
 
-/// Do two appends have the same length because they take their values at the same points?
-bool append_together(const Program& program, const Output& a, const Output& b) {
+/// Do two outputs have the same length because they take their values at the same points?
+bool take_together(const Program& program, const Output& a, const Output& b) {
+  if (is_group(a)) return share_buckets(program, a, b);
   return a.combine == b.combine && a.guard == b.guard && std::ranges::all_of(a.combine, is<Append>) &&
          program[a.array].shape == program[b.array].shape;
+}
+
+/// An output before this one that shares its length.
+bool shares_length(const Program& program, const Stage& stage, const Output& output) {
+  return std::ranges::any_of(
+      std::span(stage.outputs).first(static_cast<std::size_t>(&output - stage.outputs.data())),
+      [&](const Output& before) { return take_together(program, before, output); });
 }
 
 }  // namespace
@@ -267,9 +277,9 @@ bool Checker::check_born(const Stage& stage, const Output& output, ArrayId array
            "its only extent is a size of its own, of origin Born");
     return false;
   }
-  const bool shared = std::ranges::any_of(
-      std::span(stage.outputs).first(static_cast<std::size_t>(&output - stage.outputs.data())),
-      [&](const Output& before) { return append_together(program_, before, output); });
+  // How many values a group collects is a length that it shares with nobody.
+  const bool total = is_group(output) && output.offsets && array == output.array;
+  const bool shared = !total && shares_length(program_, stage, output);
   if (outer.sees(size->symbol) || (!born_.insert(size->symbol).second && !shared)) {
     report("E0325", first_place({held.place, output.place}),
            fmt::format("size {} is born twice, the second time as the length of '{}'",
@@ -295,7 +305,8 @@ bool Checker::check_collection(const Stage& stage, const Output& output, const S
   const bool folds = groups && operator_of(output.combine[0]);
   const bool rows = any_is<Cat>(output);
   bool good = check_companion(output, output.offsets, groups ? !folds : rows, "offsets");
-  good = check_companion(output, output.keys, groups, "keys") && good;
+  const bool keyless = groups && !output.keys && shares_length(program_, stage, output);
+  good = check_companion(output, output.keys, groups && !keyless, "keys") && good;
   if (!good) return false;
   if (!output.at.empty() || output.into || output.accumulates) {
     report("E0319", place,
@@ -314,7 +325,9 @@ bool Checker::check_collection(const Stage& stage, const Output& output, const S
   }
   const Array& values = program_[output.array];
   // What a fold of a group needs is one length: that of keys and values.
-  if (folds) {
+  if (folds && !output.keys) {
+    good = check_born(stage, output, output.array, "group", outer);
+  } else if (folds) {
     good = check_born(stage, output, *output.keys, "keys", outer);
     if (good && !(values.rank() == 1 && same_size(values.shape[0], program_[*output.keys].shape[0]))) {
       report("E0319", place,
@@ -324,9 +337,9 @@ bool Checker::check_collection(const Stage& stage, const Output& output, const S
     }
   } else {
     good = check_born(stage, output, output.array, "collection", outer);
-    if (groups) good = check_born(stage, output, *output.keys, "keys", outer) && good;
+    if (output.keys) good = check_born(stage, output, *output.keys, "keys", outer) && good;
   }
-  if (groups && !is_hashable(program_[*output.keys].type)) {
+  if (output.keys && !is_hashable(program_[*output.keys].type)) {
     report("E0320", place,
            fmt::format("the key of {} is {}: floats are no keys", quoted(output.array),
                        to_string(program_[*output.keys].type)),
@@ -336,7 +349,7 @@ bool Checker::check_collection(const Stage& stage, const Output& output, const S
   if (!output.offsets || !good) return good;
   std::optional<SizePolynomial> wanted;
   if (groups) {
-    wanted = SizePolynomial::of(program_[*output.keys].shape[0]);
+    wanted = SizePolynomial::of(bucket_count(program_, output));
   } else {
     wanted = SizePolynomial(1);
     for (std::size_t k = 0; k < stage.dims.size() && wanted; ++k) {

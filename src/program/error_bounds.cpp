@@ -336,7 +336,7 @@ void ErrorBounds::stage(const Stage& stage) {
       for (const Expr at : output.at) of(at);
       Facts facts = this->output(stage, output, value);
       learn(output.array, is_written_once(stage, output) ? within_seen(output.array, facts) : facts);
-      if (output.key) arrays_[*output.keys] = of(output.key);
+      if (output.keys) arrays_[*output.keys] = of(output.key);
     }
     if (nested)
       for (const Carry& carry : nested->block->carries) learn(carry.inside, arrays_.at(carry.next));

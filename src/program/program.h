@@ -32,9 +32,9 @@
 //            values[offsets[r] .. offsets[r+1]])
 //   group    Group+ : keys, offsets and values; with an operator: keys and one folded value per key
 //
-// A born length (of append and group) is a size symbol that the stage defines: the extent of its values
-// (append), of its keys and of its values (group). Appends of one stage that take their values at the same
-// points (equal guards, no rows) may share their length.
+// A born length (of append and group) is a size symbol that the stage defines: the extent of values (append),
+// of keys and of values (group). Outputs of one stage with equal guards may share it: appends without rows,
+// and groups with the same key, of which the first has the keys (buckets.h).
 //
 // A stage with a Seq dimension that reads its own output sees the current version: the array it is `into`,
 // overwritten by all earlier points. The element must have been written by an earlier point or be given
@@ -173,7 +173,7 @@ struct Output {
                                    // that is `into` always accumulates
   Expr key;                        // group: the key of the point, an integer, bool or record of these
   std::optional<ArrayId> offsets;  // append below Cat, and group without operator
-  std::optional<ArrayId> keys;     // group
+  std::optional<ArrayId> keys;     // group; of several with the same buckets, the first
   bool force = false;              // materialise here, whatever the plan would prefer
   Place place;
 

@@ -1,6 +1,7 @@
 // Lowering of the text language: lists of statements, loops, choices, effects and the general stage.
 #include "program/text_lower.h"
 
+#include "program/buckets.h"
 #include "program/text_names.h"
 
 #include <algorithm>
@@ -556,8 +557,8 @@ void Lowering::general(const Statement& s, Frame& frame) {
       continue;
     }
     Collection collection{output.array, output.offsets, output.keys, {}};
-    if (output.keys)
-      collection.rows = {program_[*output.keys].shape[0]};
+    if (is_group(output))
+      collection.rows = {bucket_count(program_, output)};
     else
       for (std::size_t d = 0; d < output.combine.size(); ++d) {
         const Dim& dim = frame.sink->stages.back().dims[d];

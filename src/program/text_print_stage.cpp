@@ -515,9 +515,9 @@ void Printer::general(const Stage& s) {
     block(*branch->otherwise);
     line("}");
   }
-  for (std::size_t k = 0; k < s.outputs.size(); ++k) {
-    const Output& output = s.outputs[k];
-    std::set<SymbolId> born;
+  // A length that several outputs share is declared by the first.
+  std::set<SymbolId> born;
+  for (const Output& output : s.outputs) {
     if (std::any_of(output.combine.begin(), output.combine.end(),
                     [](const Combine& c) { return is<Append>(c) || is<Group>(c); }))
       for (const std::optional<ArrayId>& array : {std::optional(output.array), output.keys})
@@ -526,6 +526,9 @@ void Printer::general(const Stage& s) {
             if (const auto* size = as<SizeRef>(e);
                 size && program_[size->symbol].origin == Symbol::Origin::Born)
               born.insert(size->symbol);
+  }
+  for (std::size_t k = 0; k < s.outputs.size(); ++k) {
+    const Output& output = s.outputs[k];
     const std::string keys =
         output.keys ? " keys " + name(*output.keys) + ": " + array_type(program_[*output.keys], &born) : "";
     std::string text = std::string("out ") + (output.force ? "force " : "") + name(output.array) + ": " +

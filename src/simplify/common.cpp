@@ -16,20 +16,6 @@ namespace {
 /// A stage as numbers that are equal for equal stages.
 using Key = std::vector<std::int64_t>;
 
-/// What takes the place of what.
-struct Renamed {
-  std::map<ArrayId, ArrayId> arrays;
-  std::map<SymbolId, SymbolId> sizes;
-
-  template <class Id>
-  static Id end_of(const std::map<Id, Id>& names, Id id) {
-    for (auto found = names.find(id); found != names.end(); found = names.find(id)) id = found->second;
-    return id;
-  }
-  ArrayId of(ArrayId array) const { return end_of(arrays, array); }
-  SymbolId of(SymbolId symbol) const { return end_of(sizes, symbol); }
-};
-
 class Common {
  public:
   Common(Program& program, Notes& notes) : program_(program), pool_(*program.pool), notes_(notes) {
@@ -50,18 +36,7 @@ class Common {
   bool run() {
     work(program_.stages);
     if (renamed_.arrays.empty()) return false;
-    const auto replace = [&](Expr node) -> Expr { return renamed(node); };
-    Rewriter rewriter(pool_, replace);
-    edit_stages(program_.stages, [&](Stage& stage) {
-      for_each_slot(stage, [&](Expr& slot) { slot = rewriter(slot); });
-      for (Output& output : stage.outputs)
-        if (output.into) output.into = renamed_.of(*output.into);
-    });
-    edit_blocks(program_.stages, [&](const Stage&, int, Block& block) {
-      for (Carry& carry : block.carries) carry.init = renamed_.of(carry.init);
-    });
-    for (Array& array : program_.arrays)
-      for (Expr& extent : array.shape) extent = rewriter(extent);
+    rename_reads(program_, program_.stages, renamed_);
     return true;
   }
 
@@ -149,17 +124,6 @@ class Common {
                            second.place});
   }
 
-  Expr renamed(Expr node) {
-    if (const auto* size = as<SizeRef>(node)) return pool_.size(renamed_.of(size->symbol), node->place);
-    const auto* read = as<Read>(node);
-    if (!read || renamed_.of(read->array) == read->array) return node;
-    std::vector<Expr> subscripts(node->args.begin(),
-                                 node->args.begin() + static_cast<std::ptrdiff_t>(read->rules.size()));
-    const Expr fallback = node->args.size() > subscripts.size() ? node->args.back() : Expr{};
-    return pool_.read(renamed_.of(read->array), node->type, std::move(subscripts), read->rules, fallback,
-                      node->place);
-  }
-
   // ---- keys
 
   /// With what is gone already under the name that stays, and the stage's own things by their position.
@@ -175,7 +139,7 @@ class Common {
         return dims.at(index->dim);
       if (const auto* size = as<SizeRef>(node); size && own.contains(size->symbol))
         return own.at(size->symbol);
-      return renamed(node);
+      return renamed_.of(pool_, node);
     });
     Key key;
     const auto put = [&](Expr e) { key.push_back(e ? positions(e)->number : -1); };
@@ -223,7 +187,7 @@ class Common {
   std::set<ArrayId> results_;
   std::set<ArrayId> made_;  // results of blocks, and next states
   std::map<Key, Stage*> known_;
-  Renamed renamed_;
+  Renaming renamed_;
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Stages and outputs that nobody needs.
 #include "simplify/passes.h"
 
+#include "program/buckets.h"
+
 #include <algorithm>
 
 namespace twill {
@@ -19,6 +21,34 @@ bool sets_direction(const Stage& stage, const Output& output) {
                          return &other != &output &&
                                 !std::all_of(other.combine.begin(), other.combine.end(), is<Cat>);
                        }));
+}
+
+SymbolId length_of(const Program& program, const Output& collection) {
+  return as<SizeRef>(program[collection.array].shape.front())->symbol;
+}
+
+/// Of the groups of a stage that share their buckets, those that nobody needs for themselves. The keys go to
+/// the first that stays; the number of buckets is known to all of them.
+std::set<ArrayId> unneeded_buckets(const Program& program, std::vector<Output>& outputs,
+                                   const std::function<bool(const Output&)>& has_needed_values) {
+  std::set<ArrayId> unneeded;
+  for (Output& first : outputs) {
+    if (!is_group(first) || unneeded.contains(first.array) || !first.keys) continue;
+    std::vector<Output*> others;
+    for (Output& other : outputs)
+      if (&other > &first && !other.keys && share_buckets(program, first, other)) others.push_back(&other);
+    const auto heir = std::find_if(others.begin(), others.end(),
+                                   [&](const Output* other) { return has_needed_values(*other); });
+    const bool leaves = heir != others.end() && !has_needed_values(first);
+    if (leaves) {
+      (*heir)->keys = first.keys;
+      first.keys.reset();
+      unneeded.insert(first.array);
+    }
+    for (const Output* other : others)
+      if (!has_needed_values(*other)) unneeded.insert(other->array);
+  }
+  return unneeded;
 }
 
 }  // namespace
@@ -70,8 +100,14 @@ bool remove_dead(Region& region, Notes& notes) {
       std::set<ArrayId> own;
       for (const Output& output : stage.outputs)
         if (reads(stage, output.array) || sets_direction(stage, output)) own.insert(output.array);
+      const std::set<ArrayId> unneeded =
+          unneeded_buckets(region.program, stage.outputs, [&](const Output& output) {
+            const bool collects = output.offsets && (needed.contains(*output.offsets) ||
+                                                     sizes.contains(length_of(region.program, output)));
+            return needed.contains(output.array) || collects || own.contains(output.array);
+          });
       for (Output& output : stage.outputs) {
-        if (is_needed(output) || own.contains(output.array)) {
+        if (!unneeded.contains(output.array) && (is_needed(output) || own.contains(output.array))) {
           outputs.push_back(std::move(output));
         } else {
           notes.done.push_back({"dead",

@@ -38,6 +38,15 @@ bool simplify_expressions(Program& program, Notes& notes);
 /// Removes stages that compute what an earlier stage computes.
 bool share_stages(Program& program, Notes& notes);
 
+/// Removes stages that only copy an array.
+bool remove_copies(Region& region, Notes& notes);
+
+/// Folds buckets while they are filled, where nobody sees them but through folds, their keys and their sizes.
+bool fold_buckets(Region& region, Notes& notes);
+
+/// Lets groups by the same key at the same points share their buckets.
+bool share_tables(Region& region, Notes& notes);
+
 /// Moves work out of loops in which it is the same at every step.
 bool hoist_invariant(Program& program, Notes& notes);
 

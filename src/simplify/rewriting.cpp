@@ -3,6 +3,8 @@
 #include "fuse/region.h"
 #include "program/edit.h"
 
+#include <algorithm>
+
 namespace twill {
 
 void edit_lists(Program& program, const std::function<void(std::vector<Stage>&, bool nested)>& action) {
@@ -50,6 +52,72 @@ Expr Rewriter::operator()(Expr root) {
     done_.emplace(node.get(), step_(pool_.with_args(node, std::move(args))));
   }
   return done_.at(root.get());
+}
+
+Expr Renaming::of(ExprPool& pool, Expr node) const {
+  if (const auto* size = as<SizeRef>(node)) return pool.size(of(size->symbol), node->place);
+  const auto* read = as<Read>(node);
+  if (!read || of(read->array) == read->array) return node;
+  std::vector<Expr> subscripts(node->args.begin(),
+                               node->args.begin() + static_cast<std::ptrdiff_t>(read->rules.size()));
+  const Expr fallback = node->args.size() > subscripts.size() ? node->args.back() : Expr{};
+  return pool.read(of(read->array), node->type, std::move(subscripts), read->rules, fallback, node->place);
+}
+
+void rename_reads(Program& program, std::vector<Stage>& stages, const Renaming& renaming) {
+  Rewriter rewriter(*program.pool, [&](Expr node) { return renaming.of(*program.pool, node); });
+  edit_stages(stages, [&](Stage& stage) {
+    for_each_slot(stage, [&](Expr& slot) { slot = rewriter(slot); });
+    for (Output& output : stage.outputs)
+      if (output.into) output.into = renaming.of(*output.into);
+  });
+  edit_blocks(stages, [&](const Stage&, int, Block& block) {
+    for (Carry& carry : block.carries) carry.init = renaming.of(carry.init);
+  });
+  for (Array& array : program.arrays)
+    for (Expr& extent : array.shape) extent = rewriter(extent);
+}
+
+void add_needs(const Program& program, const Stage& stage, std::set<ArrayId>& arrays,
+               std::set<SymbolId>& sizes) {
+  const auto look = [&](Expr root) {
+    visit(root, [&](Expr node) {
+      if (const auto* size = as<SizeRef>(node)) sizes.insert(size->symbol);
+    });
+  };
+  for (const ArrayId array : reads_of(program, stage)) arrays.insert(array);
+  for_each_stage({&stage, 1}, [&](const Stage& inner) {
+    for_each_expr(inner, look);
+    for (const Output& output : inner.outputs)
+      for (const ArrayId array : defined_arrays(output))
+        for (const Expr extent : program[array].shape) look(extent);
+  });
+}
+
+std::optional<std::size_t> bring_before(const Program& program, std::vector<Stage>& stages,
+                                        std::size_t position, std::set<ArrayId> arrays,
+                                        std::set<SymbolId> sizes) {
+  const auto defines = [&](const Stage& stage) {
+    for (const Output& output : stage.outputs)
+      for (const ArrayId array : defined_arrays(output))
+        if (arrays.contains(array)) return true;
+    const std::set<SymbolId> born = lengths_born_in(program, stage);
+    return std::any_of(born.begin(), born.end(), [&](SymbolId length) { return sizes.contains(length); });
+  };
+  std::vector<bool> moves(stages.size(), false);
+  for (std::size_t s = stages.size(); s-- > position + 1;) {
+    if (!defines(stages[s])) continue;
+    if (has_effects(stages[s])) return std::nullopt;
+    moves[s] = true;
+    add_needs(program, stages[s], arrays, sizes);
+  }
+  if (defines(stages[position])) return std::nullopt;
+  std::vector<Stage> before, after;
+  for (std::size_t s = position; s < stages.size(); ++s)
+    (moves[s] ? before : after).push_back(std::move(stages[s]));
+  std::move(after.begin(), after.end(),
+            std::move(before.begin(), before.end(), stages.begin() + static_cast<std::ptrdiff_t>(position)));
+  return position + before.size();
 }
 
 NewNames::NewNames(const Program& program) {

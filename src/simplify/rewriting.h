@@ -4,8 +4,11 @@
 #include "program/program.h"
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace twill {
 
@@ -32,6 +35,39 @@ class Rewriter {
   std::function<Expr(Expr)> step_;
   std::unordered_map<const Node*, Expr> done_;
 };
+
+/// What takes the place of what: arrays, and lengths.
+struct Renaming {
+  std::map<ArrayId, ArrayId> arrays;
+  std::map<SymbolId, SymbolId> sizes;
+
+  /// What it is called in the end.
+  ArrayId of(ArrayId array) const { return end_of(arrays, array); }
+  SymbolId of(SymbolId symbol) const { return end_of(sizes, symbol); }
+  /// A node that reads or mentions it, under the name that stays.
+  Expr of(ExprPool& pool, Expr node) const;
+
+ private:
+  template <class Id>
+  static Id end_of(const std::map<Id, Id>& names, Id id) {
+    for (auto found = names.find(id); found != names.end(); found = names.find(id)) id = found->second;
+    return id;
+  }
+};
+
+/// Renames what the stages of a list, and of the blocks below, read; and the lengths in all shapes.
+void rename_reads(Program& program, std::vector<Stage>& stages, const Renaming& renaming);
+
+/// Moves stages that come after the one at `position`, and have to run before these arrays and lengths are
+/// known, to before it; its new position, or nothing (and nothing has moved) if they depend on it or have
+/// effects.
+std::optional<std::size_t> bring_before(const Program& program, std::vector<Stage>& stages,
+                                        std::size_t position, std::set<ArrayId> arrays,
+                                        std::set<SymbolId> sizes);
+
+/// Adds what a stage, with its blocks, has to know before it runs.
+void add_needs(const Program& program, const Stage& stage, std::set<ArrayId>& arrays,
+               std::set<SymbolId>& sizes);
 
 /// New names for a program: the wish itself if nothing has that name, or with a number added.
 class NewNames {
