@@ -184,6 +184,21 @@ TEST(GroupInParts, NotIfFloatsMustMeetInOrder) {
             "float operations");
 }
 
+/// A scan from the right makes its whole stage run so: buckets and appends have that order, too.
+TEST(GroupInParts, NotIfTheStageRunsFromTheRight) {
+  for (const char* output : {"out g: i32[K] keys k: i32[born K] key key[i] = group(+, i) key[i]",
+                             "out g: i32[born L] = append(i) key[i]"}) {
+    const auto program =
+        program_of("def f(key: i32[N]) -> (g, s) {\n  stage both(i < N) {\n    " + std::string(output) +
+                   "\n    out s: i32[N] at [i] = scan_right(max, i) key[i]\n  }\n}");
+    const Planned planned = default_plan(*program, two_cores());
+    EXPECT_EQ(std::get<Loop>(planned.plan.blocks.front().clusters.front().loops.front()).cut, Cut{});
+    ASSERT_FALSE(planned.reasons.empty());
+    EXPECT_EQ(planned.reasons.front().text,
+              "no several cores: the parts of 'g' meet from the left, and 'i' runs from the right");
+  }
+}
+
 TEST(GroupInParts, CollectingNeedsNoOrderOfOperations) {
   const auto program =
       program_of("strict def f(key: i32[N], v: f32[N]) -> g { g = group [ (key[i], v[i]) | i ] }");

@@ -282,6 +282,7 @@ class Judge {
       refuse("illegal-merge",
              "no dimension of '" + array_name(output) + "' is cut into parts that have to be merged");
     if (cut && !is<Cat>(*cut)) merged(output, *cut, how);
+    if (cut) meets_in_order(output, *cut);
     folds(output);
     for (std::size_t d = 0; d < stage_.dims.size(); ++d) {
       const Combine& combine = output.combine[d];
@@ -294,6 +295,21 @@ class Judge {
       if (is<Group>(combine))
         in_order("the groups of '" + array_name(output) + "' have the order of their first elements");
       if (is<Seq>(combine)) sequential(static_cast<int>(d));
+    }
+  }
+
+  /// Parts meet from the left; where a scan makes the stage run from the right, order must not matter.
+  void meets_in_order(const Output& output, const Combine& cut) const {
+    const auto* fold = std::get_if<Fold>(&cut);
+    const auto* scatter = std::get_if<Scatter>(&cut);
+    const Operator* op = fold ? &fold->op : scatter && scatter->op ? &*scatter->op : nullptr;
+    if (!is<Append>(cut) && !is<Group>(cut) && !(op && keeps_order(program_, *op))) return;
+    const int dim = levels_.front().dim;
+    for (const Output& other : stage_.outputs) {
+      const auto* scan = std::get_if<Scan>(&other.combine[static_cast<std::size_t>(dim)]);
+      if (scan && scan->from == Direction::Right)
+        refuse("illegal-merge", "the parts of '" + array_name(output) + "' meet from the left, and '" +
+                                    dim_name(dim) + "' runs from the right");
     }
   }
 
