@@ -342,6 +342,22 @@ const Case cases[] = {
         @recompute
         p[i < N + 1] = i * i
         y[i < N] = p[i + 1] - p[i] * x[i] })"},
+    {"Remember", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y {
+        @remember
+        p[i < N + 1] = i * i % 7 + len(x)
+        y[i < N] = p[i + 1] - p[i] * x[i] })"},
+    {"RememberThree", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: f32[N]) -> y {
+        @remember
+        p[i] = exp(-x[i] * x[i])
+        y[i < N - 2] = p[i + 2] - 2 * p[i + 1] + p[i] })"},
+    {"RememberWhatIsNeededElsewhere", {3, 0, 1}, {2, 0, 1}, R"(
+      def f(x: i64[N]) -> (y, z) {
+        @remember
+        p[i < N + 1] = i * i % 7
+        y[i < N] = p[i + 1] - p[i] * x[i]
+        z = sum(i < N) p[N - i] })"},
     {"RecomputeForEveryReader", {3, 0, 0}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> (p, y, z) {
         @recompute

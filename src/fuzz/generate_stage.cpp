@@ -415,7 +415,8 @@ void Generator::expect(ArrayId array, const Facts& start) {
 void Generator::finish(Stage stage, std::vector<Stage>& into) {
   stage.name =
       stage.outputs.empty() || rng_.chance(20) ? fresh("stage") : program_[stage.outputs[0].array].name;
-  if (rng_.chance(8)) stage.hints.push_back(rng_.pick({Hint::Never, Hint::Always, Hint::Recompute}));
+  if (rng_.chance(8))
+    stage.hints.push_back(rng_.pick({Hint::Never, Hint::Always, Hint::Recompute, Hint::Remember}));
   for (Output& output : stage.outputs) output.force = rng_.chance(5);
   bounds_.stage(stage);
   if (!budget_.strict) {

@@ -146,6 +146,10 @@ Ref Ref::never() const {
 Ref Ref::always() const {
   return changed([](RefState& s) { s.hints.push_back(Hint::Always); });
 }
+Ref Ref::remember() const {
+  return changed([](RefState& s) { s.hints.push_back(Hint::Remember); });
+}
+
 Ref Ref::recompute() const {
   return changed([](RefState& s) { s.hints.push_back(Hint::Recompute); });
 }

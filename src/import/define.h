@@ -49,6 +49,7 @@ class Ref : public Value {
   Ref never() const;
   Ref always() const;
   Ref recompute() const;
+  Ref remember() const;
 
   /// Defines it.
   void operator=(const Arg& value) const;

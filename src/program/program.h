@@ -224,8 +224,9 @@ struct Branch {
 
 using Body = std::variant<Formula, Nested, Branch>;
 
-/// What the user knows better: `@never` fuse, `@always` fuse, `@recompute` rather than store.
-enum class Hint : std::uint8_t { Never, Always, Recompute };
+/// What the user knows better: `@never` fuse, `@always` fuse, `@recompute` rather than store, `@remember` from
+/// step to step of the loop that reads it.
+enum class Hint : std::uint8_t { Never, Always, Recompute, Remember };
 
 struct Stage {
   std::string name;  // stable, unique in the program; plans refer to stages by it

@@ -62,9 +62,11 @@ Statement Parser::statement() {
       hints.push_back(Hint::Always);
     else if (word.text == "recompute")
       hints.push_back(Hint::Recompute);
+    else if (word.text == "remember")
+      hints.push_back(Hint::Remember);
     else
       error("E0114", word.place, "unknown hint '@" + word.text + "'",
-            "known are @never, @always and @recompute");
+            "known are @never, @always, @recompute and @remember");
   }
   Statement s;
   if (at("if")) {

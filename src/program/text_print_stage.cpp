@@ -56,7 +56,10 @@ void Printer::stages(std::span<const Stage> list) {
 
 void Printer::stage(const Stage& s) {
   for (const Hint hint : s.hints)
-    line(hint == Hint::Never ? "@never" : hint == Hint::Always ? "@always" : "@recompute");
+    line(hint == Hint::Never       ? "@never"
+         : hint == Hint::Always    ? "@always"
+         : hint == Hint::Recompute ? "@recompute"
+                                   : "@remember");
   const std::size_t depth = visible_.size();
   for (const Dim& dim : s.dims) visible_.push_back(dim.id);
   const bool named = !s.outputs.empty() && s.name == program_[s.outputs[0].array].name;

@@ -17,6 +17,9 @@ bool remove_dead(Region& region, Notes& notes);
 /// Makes producers part of their only consumer.
 bool fuse_vertically(Region& region, Notes& notes);
 
+/// Carries the values of stages that say so from step to step of the loop that reads them.
+bool remember_values(Region& region, Notes& notes);
+
 /// Makes filters part of a consumer that uses the positions of their elements, with a scan that counts.
 bool count_positions(Region& region, Notes& notes);
 

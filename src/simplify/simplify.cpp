@@ -31,6 +31,7 @@ constexpr std::array passes = {
     Pass{"tables", everywhere<share_tables>},
     Pass{"copies", everywhere<remove_copies>},
     Pass{"branches", everywhere<join_branches>},
+    Pass{"remember", everywhere<remember_values>},
     Pass{"vertical", everywhere<fuse_vertically>},
     Pass{"positions", everywhere<count_positions>},
 };
