@@ -424,6 +424,191 @@ const Case cases[] = {
                                    b[i] = x[i] * 2
                                    y[i] = a[i] + a[N - 1 - i]
                                    z[i] = b[i] - b[N - 1 - i] })"},
+    // ---- several kinds together
+    {"OnlyTheLengthOfAShiftedConsumerIsUsed", {2, 0, 2}, {0, 0, 0}, R"(
+      def f(n: i64) -> y { p[i < 101] = n * i
+                           q[i < 100] = p[i + 1]
+                           y = len(q) })"},
+    {"AZipOfARealAndAReconstructedProducer", {3, 0, 2}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> z { p[i] = x[i] % 100
+                              q[i < N] = 3 * i
+                              z[i] = p[i] * q[i] })"},
+    {"ElementZeroOfAProducerAndThePositionInAFilter", {4, 0, 1}, {3, 0, 1}, R"(
+      def f(x: i64[N]) -> (a, b, c) { p[i < 8] = 3 * i + len(x)
+                                      a[i < 8] = p[0] + i
+                                      b = [ p[0] * i | i < 8, i % 3 != 1 ]
+                                      c[k] = b[k] + k })"},
+    {"ElementZeroOfAProducerAndAMapOverAFilter", {4, 0, 1}, {2, 0, 1}, R"(
+      def f(x: i64[N]) -> (a, b, c) { p[i < 8] = 3 * i + len(x)
+                                      a = [ p[0] + i | i < 8, i % 2 == 0 ]
+                                      b = [ p[0] * i | i < 8, i % 2 == 0 ]
+                                      c[k] = b[k] + 1 })"},
+    {"APrintBetweenAProducerAndAnEffect", {3, 0, 1}, {2, 0, 1}, R"(
+      def f(x: i64[N]) { p[i] = x[i] % 7
+                         for v in p { print("a", v) }
+                         for v in p { print("b", v) } })"},
+    {"TwoPrintsOfDifferentRanges", {2, 0, 0}, {2, 0, 0}, R"(
+      def f(n: i64) { for i < n { print("a", i) }
+                      for i < 2 * n { print("b", i) } })"},
+    {"AFilterOfRawIndicesAndAMapOfIt", {2, 0, 0}, {1, 0, 0}, R"(
+      def f(n: i64) -> (p, y) { p = [ i | i < n, i % 3 == 1 ]
+                                y[k] = p[k] * 2 })"},
+    {"ASharedSubexpressionOfAFilterAndItsValue", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ x[i] * x[i] % 100 | i, x[i] * x[i] % 100 > 10 ]
+                              y[k] = p[k] + 1 })"},
+    {"AFlatMapWithAConditionAndItsConsumersOfAllKinds", {6, 3, 1}, {1, 3, 0}, R"(
+      def f(n: i64, w: i64[M]) -> (a, b, c, d, e) { p = [ 10 * i + j | i < n, j < 4, (i + j) % 3 != 1 ]
+                                                    a[k] = p[k] + 1
+                                                    b = [ v | v in p, v % 2 == 0 ]
+                                                    c = [ v + l | v in p, l < 3 ]
+                                                    d = sum(k) p[k]
+                                                    stage e(k < len(p), j < M) {
+ out e: i64[M] at [j] = fold(+, k) cat(j) p[k] * (w[j] % 100) } })"},
+    {"AFlatMapOfFlatMapsAndItsConsumersOfAllKinds", {6, 4, 1}, {1, 4, 0}, R"(
+      def f(n: i64, w: i64[M]) -> (a, b, c, d, e) { p = [ 10 * i + j + h | i < n, j < 4, h < 3 ]
+                                                    a[k] = p[k] + 1
+                                                    b = [ v | v in p, v % 2 == 0 ]
+                                                    c = [ v + l | v in p, l < 3 ]
+                                                    d = sum(k) p[k]
+                                                    stage e(k < len(p), j < M) {
+ out e: i64[M] at [j] = fold(+, k) cat(j) p[k] * (w[j] % 100) } })"},
+    {"AFlatMapOfAFilterThatIsTheSameForAll", {7, 3, 2}, {2, 3, 1}, R"(
+      def f(x: i64[N], w: i64[M], n: i64) -> (a, b, c, d, e) { q = [ v % 100 | v in x, v % 3 == 1 ]
+                                                               p = [ v + i | i < n, v in q ]
+                                                               a[k] = p[k] + 1
+                                                               b = [ v | v in p, v % 2 == 0 ]
+                                                               c = [ v + l | v in p, l < 3 ]
+                                                               d = sum(k) p[k]
+                                                               stage e(k < len(p), j < M) {
+ out e: i64[M] at [j] = fold(+, k) cat(j) p[k] * (w[j] % 100) } })"},
+    {"AFlatMapOfAFilterThatIsTheSameForAllThenMapThenFilter", {4, 1, 3}, {2, 1, 1}, R"(
+      def f(x: i64[N], n: i64) -> c { q = [ v % 100 | v in x, v % 3 == 1 ]
+                                      p = [ v + i | i < n, v in q ]
+                                      m[k] = p[k] * 2
+                                      c = [ v | v in m, v % 4 == 0 ] })"},
+    {"ThreeIndependentFlatMapsOfOneRange", {3, 3, 0}, {1, 1, 0}, R"(
+      def f(n: i64) -> (a, b, c) { a = [ i * j | i < n, j < 3 ]
+                                   b = [ i + j | i < n, j < 3, i != j ]
+                                   c = [ i - j | i < n, j < 3 ] })"},
+    {"AZipAndAFilterOfIt", {5, 0, 2}, {2, 0, 0}, R"(
+      def f(x: i64[N], y: i64[N]) -> (z, c, m) { p[i] = x[i] % 100
+                                                 q[i] = y[i] % 100
+                                                 z[i] = p[i] * q[i]
+                                                 c = [ v | v in z, v > 10 ]
+                                                 m[k < N] = c[pad(k)] + 1 })"},
+    {"AZipAndTheIdentityOfAThirdLoop", {5, 0, 2}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[N]) -> (z, r, s) { p[i] = x[i] % 100
+                                                 q[i] = y[i] % 100
+                                                 z[i] = p[i] * q[i]
+                                                 r[i] = x[i] - y[i]
+                                                 s[i] = r[i] })"},
+    {"AZipAndALaterConsumerAtAnotherElement", {5, 0, 3}, {2, 0, 1}, R"(
+      def f(x: i64[N]) -> (z, r) { p[i] = x[i] % 100
+                                   q[i < N] = 3 * i
+                                   z[i] = p[i] * q[i]
+                                   w[i] = z[i] % 7
+                                   r[i] = p[N - 1 - i] + w[i] })"},
+    {"AProducerInASetIsReadAtZeroAsWell", {4, 0, 1}, {2, 0, 1}, R"(
+      def f(n: i64) -> (a, b, c) { p[i < 8] = n * i
+                                   a[i < 8] = p[i] + 1
+                                   b[i < 8] = a[i] * 2
+                                   c[i < 8] = p[0] + i })"},
+    {"RowsOfARowAreReadAtOnce", {2, 2, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> y { p[i, j < 4] = x[i] % 100 + j
+                              y[i, j < 4] = p[i, j] * 2 })"},
+    {"AConsumerInsideOfAnotherLoop", {2, 3, 3}, {2, 1, 1}, R"(
+      def f(x: i64[N], n: i64) -> y { p[i] = 2 * x[i]
+                                      stage y(k < n) {
+                                        block {
+                                          a[j] = p[j] + k
+                                          b[j] = 2 * a[j] - p[N - 1 - j]
+                                          s = max(j) b[j]
+                                        }
+                                        out y: i64[n] at [k] = cat(k) s
+                                      } })"},
+    {"TwoIndependentInnerLoops", {1, 2, 0}, {1, 1, 0}, R"(
+      def f(x: i64[N], n: i64) -> y { stage y(k < n) {
+                                        block {
+                                          a = sum(j) x[j] % 100 * k
+                                          b = max(j) (x[j] - k) % 100
+                                          s = a + b
+                                        }
+                                        out y: i64[n] at [k] = cat(k) s
+                                      } })"},
+    {"ASiblingAProducerAndAConsumerInsideOfALoop", {1, 3, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N], n: i64) -> y { stage y(k < n) {
+                                        block {
+                                          a[j] = x[j] % 100 + k
+                                          b = sum(j) a[j]
+                                          c = max(j) x[j] * k
+                                          s = b + c
+                                        }
+                                        out y: i64[n] at [k] = cat(k) s
+                                      } })"},
+    {"AnArrayAndItsPrintInsideOfALoop", {1, 2, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N], n: i64) -> y { stage y(k < n) {
+                                        block {
+                                          a[j] = x[j] % 100 + k
+                                          for j < N { print(a[j]) }
+                                        }
+                                        out y: i64[n] at [k] = cat(k) 2 * k
+                                      } })"},
+    {"AnElementOfAnArrayOfArrays", {2, 1, 2}, {2, 1, 1}, R"(
+      def f(x: i64[N]) -> s { c = [ [ x[i] % 100 + k | k < 4 ] | i < N ]
+                              s[i < N] = c[i][2] })"},
+    {"ARowOfAnArrayOfArrays", {2, 1, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> s { c[i, k < 4] = x[i] % 100 + k
+                              s[i] = c[i, 2] })"},
+    {"AnInnerAndAnOuterLoopOfOneRange", {2, 1, 1}, {2, 1, 1}, R"(
+      def f(n: i64) -> y { p[i < 100] = 3 * i * i + n
+                           y[k < n] = sum(j < 100) p[j] % (k + 1) })"},
+    {"NestedArraysThatAreTheSameForAllAndSums", {7, 1, 4}, {2, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> (r, t, u) { c[i] = x[i] % 10
+                                                 d[j] = y[j] % 10
+                                                 p[i < N] = sum(j) d[j]
+                                                 q[i] = c[i] * p[i]
+                                                 r = sum(i) q[i]
+                                                 t = sum(i) c[i]
+                                                 u = max(j) d[j] })"},
+    {"MeanAndVarianceOfAConstantPlusALine", {6, 0, 4}, {1, 0, 0}, R"(
+      def f(n: i64) -> (m, v) { a[i < n] = 5
+                                b[i < n] = 3 * i
+                                c[i < n] = a[i] + b[i]
+                                m = sum(i) c[i]
+                                q[i < n] = c[i] * c[i]
+                                v = sum(i) q[i] })"},
+    {"AFilterACountAndASum", {3, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> (s, n) { p = [ v % 100 | v in x, v > 0 ]
+                                   s = sum(k) p[k]
+                                   n = sum(k) (if p[k] > 50 then 1 else 0) })"},
+    {"APrintOfTwoReconstructedProducers", {3, 0, 2}, {1, 0, 0}, R"(
+      def f(n: i64) { p[i < n] = 3 * i
+                      q[i < n] = i * i
+                      for i < n { print(p[i], q[i]) } })"},
+    {"AFlatMapOfNothingOrAMapThenPrint", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(n: i64) { p = [ 10 * i + j | i < n, j < (if i % 2 == 0 then 0 else 3) ]
+                      for v in p { print(v) } })"},
+    {"AFlatMapOfAMapOrNothingThenPrint", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(n: i64) { p = [ 10 * i + j | i < n, j < (if i % 2 == 0 then 3 else 0) ]
+                      for v in p { print(v) } })"},
+    {"OneOrNothingThenMapForeachReduce", {4, 0, 2}, {1, 0, 0}, R"(
+      def f(c: i64) -> s { p = [ c % 10 + i | i < (if c % 2 == 0 then 1 else 0) ]
+                                      m[k] = p[k] * 2
+                                      for v in m { print(v) }
+                                      s = sum(k) m[k] })"},
+    {"FusionMakesAnotherLoopDead", {3, 2, 2}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> (y, n) { p[i, j < 3] = x[i] + j
+                                   q[i, j < 3] = p[i, j] * 2
+                                   y[i] = x[i] + 1
+                                   n = len(q) + len(y) })"},
+    {"AConcatenationThenAMap", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> z { c[i < N + M] = if i < N then x[i] else y[i - N]
+                                         z[i] = c[i] * 2 })"},
+    {"TwoNeighboursInMemoryOrComputedTwice", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y {
+        @recompute
+        p[i < N + 1] = i * i % 7
+        y[i < N] = p[i] + p[i + 1] })"},
     // ---- groups
     {"MapThenGroupWithAnOperator", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> h { p[i] = x[i] % 1000
