@@ -195,6 +195,10 @@ const Found found[] = {
       def f(x: i64[N]) -> h { s[i < N + 1] = i % 5
                               stage h(i < N) { out h: i64[N + 1] at [0] into s = scatter(i) s[0] - x[i] % 3 } }
     )"},
+    {"AnArgumentThatFailsAndIsNotUsed", R"(
+      fn first(p: i64, q: i64) -> i64 = if p != 0 then 7 % p else p
+      def f(x: i64[N], y: i64[M]) -> a { a[i < M] = first(y[i], x[mirror(i)]) }
+    )"},
     {"TheSignOfAZeroThatWasAnInteger", R"(
       strict def f(x: i64[N]) -> (a, b) {
         a[i] = 0.0f32 - f32(u64(x[i] % 3))

@@ -136,7 +136,14 @@ CText CExpressions::print_node(Expr e) {
   const Invoke& invoke = *as<Invoke>(e);
   const Function& function = program_[invoke.function];
   if (is_partial(e, program_.functions)) {
-    // Its checks belong here.
+    // Its checks belong here, and so do those of arguments that it may not look at.
+    for (Expr arg : e->args) {
+      bool reads_or_fails = false;
+      visit(arg, [&](Expr node) {
+        reads_or_fails = reads_or_fails || as<Read>(node) || is_partial(node, program_.functions);
+      });
+      if (reads_or_fails) print(arg);
+    }
     const Expr body = rewrite(*program_.pool, function.body, [&](Expr node) {
       const ArgRef* arg = as<ArgRef>(node);
       return arg ? e->args[arg->position] : Expr{};
