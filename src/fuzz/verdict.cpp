@@ -115,7 +115,11 @@ void judge_simplified(const FuzzCase& one, const std::shared_ptr<const Program>&
       if (now) expected[k].emplace(std::move(*now));
       continue;
     }
-    if (!now || !now->reference) failed("simplified: error", now ? now->error : "it is not supported");
+    if (!now) {  // a stage that is not supported, and that did not run before
+      expected[k].reset();
+      continue;
+    }
+    if (!now->reference) failed("simplified: error", now->error);
     const Agreement found = agreement(*one.program, *expected[k]->reference, now->reference->outcome);
     if (!found.difference.empty()) failed("simplified: different", found.difference);
   }
