@@ -236,17 +236,26 @@ const char* const blur =
     "clamp(j+1)] }";
 const char* const border =
     "def step(u: f32[H, W]) -> v { v[y, x] into u = u[y, x-1] + u[y, x+1] where 0 < x < W - 1 }";
+const char* const gathered =
+    "def step(u: f32[H, W], p: i64[H]) -> v { v[y, x] into u = u[y, x-1] + u[p[y] % 3, x] where 0 < x < W - "
+    "1 }";
 
 TEST(Strips, AwayFromBordersHaveAKnownNumberOfPoints) {
   EXPECT_THAT(print_loops(*streamed(blur, false, "nest").nest), HasSubstr(R"(
       simd for j_lane in 0 .. 128:
         y_strip[j_lane] = 0.25 * x[i, j_strip + j_lane - 1] + 0.5 * x[i, j_strip + j_lane] + 0.25 * x[i, j_strip + j_lane + 1]
 )"));
-  EXPECT_THAT(print_loops(*streamed(border, false, "nest").nest),
+  EXPECT_THAT(print_loops(*streamed(gathered, false, "nest").nest),
               HasSubstr("if x_end - x_strip == 128 and 1 <= x_strip and x_end <= W - 1:"));
   // Without borders there is nothing to tell apart.
   EXPECT_THAT(print_loops(*streamed("def f(x: f32[N]) -> y { y[i] = 2 * x[i] }", false, "nest").nest),
               Not(HasSubstr("128:")));
+}
+
+TEST(Strips, AtTheBorderOfABoxAreMendedWhereMemoryGoesOn) {
+  const std::string loops = print_loops(*streamed(border, false, "nest").nest);
+  EXPECT_THAT(loops, HasSubstr("if x_end - x_strip == 128 and (1 < W - 1 and 0 < y and y + 1 < H):"));
+  EXPECT_THAT(loops, HasSubstr("for e in x_strip .. min(max(x_strip, 1), x_end):"));
 }
 
 TEST(Strips, EverySizeAgrees) {

@@ -525,31 +525,92 @@ Code StageNest::around_box(int level, Expr lo, Expr hi) {
   return code;
 }
 
-/// The loop over a strip. Away from all borders, strips have a known number of points.
-Code StageNest::whole_strip(int level, Expr strip, Expr end, std::int64_t capacity) {
+/// A strip of which all points are computed, as many as it has room for.
+Code StageNest::full_strip(int level, Expr strip, std::int64_t capacity) {
   const Dim& dim = stage_.dims[levels_[level].dim];
-  Interior inside = interior_of(level, strip, end);
-  if (over_whole_) {
-    inside.lower.push_back(dim.lo);
-    inside.upper.push_back(dim.hi);
-  }
-  if (inside.lower.empty() || levels_[level].by == By::Core) return segmented(level, strip, end);
-  Expr lower = inside.lower.front(), upper = inside.upper.front();
-  for (Expr e : inside.lower) lower = t_.max(lower, e);
-  for (Expr e : inside.upper) upper = t_.min(upper, e);
-  Expr whole = t_.compare(Prim::Eq, t_.sub(end, strip), t_.number(capacity));
-  whole = t_.pool().apply(Prim::And, {whole, t_.compare(Prim::Le, lower, strip)});
-  whole = t_.pool().apply(Prim::And, {whole, t_.compare(Prim::Le, end, upper)});
-  If choice{whole, {}, segmented(level, strip, end)};
   const DimId lane = t_.new_index(dim.name + "_lane");
   view_lane_ = t_.index(lane);
   fixed_[dim.id] = t_.add(strip, view_lane_);
   interior_ = true;
   interior_index_ = lane;
-  choice.then = point_loop(level, lane, t_.number(0), t_.number(capacity));
+  Code code = point_loop(level, lane, t_.number(0), t_.number(capacity));
   interior_ = false;
   fixed_.erase(dim.id);
   view_lane_ = {};
+  return code;
+}
+
+/// When may a strip be computed as if all of it lay in the box? If what its points read is in memory, if not
+/// in their own rows, and nothing can fail. Null: never.
+Expr StageNest::may_leave_box(int level, std::int64_t capacity) {
+  const Role& role = roles_.front();
+  const DimId index = stage_.dims[levels_[level].dim].id;
+  const Expr width = t_.program()[role.output->array].shape.back();
+  if (roles_.size() != 1 || !role.folds.empty() || !role.output->value || role.output->guard ||
+      !std::holds_alternative<Formula>(stage_.body) || !stage_.effects.empty())
+    return {};
+  // Where the row has a point of the box, what does not move along it is read there as well.
+  const Dim& dim = stage_.dims[levels_[level].dim];
+  Expr when = t_.compare(Prim::Lt, dim.lo, dim.hi);
+  bool may = true;
+  visit(at_point(role.output->value), [&](Expr node) {
+    const Read* read = as<Read>(node);
+    may = may && !as<Invoke>(node) && (read || !is_partial(node, t_.program().functions));
+    if (!read || read->rules.empty()) return;
+    may = may && std::none_of(node->args.begin(), node->args.end(), reads_data);
+    if (!mentions(node, index)) return;
+    const std::vector<Expr>& shape = t_.program()[read->array].shape;
+    Expr row = t_.number(0), rows = t_.number(1);
+    for (std::size_t s = 0; s + 1 < shape.size(); ++s) {
+      may = may && !mentions(node->args[s], index);
+      row = t_.add(t_.mul(row, shape[s]), node->args[s]);
+      rows = t_.mul(rows, shape[s]);
+    }
+    const Expr rest = t_.substitute(node->args[shape.size() - 1], index, t_.number(0));
+    const Literal* shift = as<Literal>(rest);
+    may = may && shape.back() == width && factor_of(node->args[shape.size() - 1], index) == 1 && shift &&
+          std::abs(shift->value.i) <= capacity &&
+          std::all_of(read->rules.begin(), read->rules.end(),
+                      [](Boundary rule) { return rule == Boundary::Inside; });
+    if (!may || shift->value.i == 0) return;
+    when = t_.pool().apply(
+        Prim::And, {when, shift->value.i < 0 ? t_.compare(Prim::Lt, t_.number(0), row)
+                                             : t_.compare(Prim::Lt, t_.add(row, t_.number(1)), rows)});
+  });
+  return may ? when : Expr{};
+}
+
+/// The loop over a strip. Away from all borders, strips have a known number of points; at the border of a box
+/// they have too, and what is outside of it is brought over afterwards.
+Code StageNest::whole_strip(int level, Expr strip, Expr end, std::int64_t capacity) {
+  const Dim& dim = stage_.dims[levels_[level].dim];
+  Interior inside = interior_of(level, strip, end);
+  const Expr leaves = over_whole_ && inside.lower.empty() && levels_[level].by != By::Core
+                          ? may_leave_box(level, capacity)
+                          : Expr{};
+  if (over_whole_) {
+    inside.lower.push_back(dim.lo);
+    inside.upper.push_back(dim.hi);
+  }
+  if (inside.lower.empty() || levels_[level].by == By::Core) return segmented(level, strip, end);
+  Expr whole = t_.compare(Prim::Eq, t_.sub(end, strip), t_.number(capacity));
+  if (leaves) {
+    whole = t_.pool().apply(Prim::And, {whole, leaves});
+  } else {
+    Expr lower = inside.lower.front(), upper = inside.upper.front();
+    for (Expr e : inside.lower) lower = t_.max(lower, e);
+    for (Expr e : inside.upper) upper = t_.min(upper, e);
+    whole = t_.pool().apply(Prim::And, {whole, t_.compare(Prim::Le, lower, strip)});
+    whole = t_.pool().apply(Prim::And, {whole, t_.compare(Prim::Le, end, upper)});
+  }
+  If choice{whole, {}, segmented(level, strip, end)};
+  choice.then = full_strip(level, strip, capacity);
+  if (leaves) {
+    std::vector<Expr> row = place(roles_.front());
+    row.pop_back();
+    choice.then.push_back(bring_row(roles_.front(), row, strip, t_.min(t_.max(strip, dim.lo), end)));
+    choice.then.push_back(bring_row(roles_.front(), row, t_.max(t_.min(end, dim.hi), strip), end));
+  }
   Code code;
   code.push_back({std::move(choice)});
   return code;

@@ -135,6 +135,8 @@ class StageNest {
   Code row(int level, Expr lo, Expr hi);
   Code around_box(int level, Expr lo, Expr hi);
   Code streamed(int level, Expr lo, Expr hi);
+  Code full_strip(int level, Expr strip, std::int64_t capacity);
+  Expr may_leave_box(int level, std::int64_t capacity);
   Code whole_strip(int level, Expr strip, Expr end, std::int64_t capacity);
   Interior interior_of(int level, Expr lo, Expr hi);
   Code settle_rules(int level, DimId index);
