@@ -19,35 +19,6 @@ namespace {
 /// Operations that a stage may have in all its copies together.
 constexpr int most_operations = 64;
 
-using Renaming = std::map<ArrayId, ArrayId>;
-
-ArrayId renamed(ArrayId array, const Renaming& names) {
-  const auto found = names.find(array);
-  return found == names.end() ? array : found->second;
-}
-
-/// Makes stages, and the blocks below them, read other arrays.
-void rename_reads(ExprPool& pool, std::vector<Stage>& stages, const Renaming& names) {
-  Rewriter rewriter(pool, [&](Expr node) -> Expr {
-    const auto* read = as<Read>(node);
-    if (!read || !names.contains(read->array)) return node;
-    std::vector<Expr> subscripts(node->args.begin(),
-                                 node->args.begin() + static_cast<std::ptrdiff_t>(read->rules.size()));
-    const Expr fallback = node->args.size() > subscripts.size() ? node->args.back() : Expr{};
-    return pool.read(names.at(read->array), node->type, std::move(subscripts), read->rules, fallback,
-                     node->place);
-  });
-  edit_stages(stages, [&](Stage& stage) {
-    for_each_slot(stage, [&](Expr& slot) { slot = rewriter(slot); });
-    for (Output& output : stage.outputs)
-      if (output.into) output.into = renamed(*output.into, names);
-  });
-  edit_blocks(stages, [&](const Stage&, int, Block& block) {
-    for (Carry& carry : block.carries) carry.init = renamed(carry.init, names);
-    for (ArrayId& result : block.results) result = renamed(result, names);
-  });
-}
-
 class Branches {
  public:
   Branches(Region& region, Notes& notes) : region_(region), program_(region.program), notes_(notes) {}
@@ -147,12 +118,13 @@ class Branches {
   std::shared_ptr<const Block> one_after_the_other(const Stage& owner, const Block& first,
                                                    const Block& second) {
     Renaming names;
-    for (std::size_t o = 0; o < owner.outputs.size(); ++o) names[owner.outputs[o].array] = first.results[o];
+    for (std::size_t o = 0; o < owner.outputs.size(); ++o)
+      names.arrays[owner.outputs[o].array] = first.results[o];
     Block both = first;
     std::vector<Stage> rest = second.stages;
-    rename_reads(*program_.pool, rest, names);
+    rename_in(*program_.pool, rest, names);
     both.stages.insert(both.stages.end(), rest.begin(), rest.end());
-    for (const ArrayId result : second.results) both.results.push_back(renamed(result, names));
+    for (const ArrayId result : second.results) both.results.push_back(names.of(result));
     return std::make_shared<const Block>(std::move(both));
   }
 
@@ -237,7 +209,8 @@ class Branches {
     Side side{consumer, {}};
     side.consumer.name = names.stage_like(consumer.name + suffix);
     Renaming inside;
-    for (std::size_t o = 0; o < owner.outputs.size(); ++o) inside[owner.outputs[o].array] = block.results[o];
+    for (std::size_t o = 0; o < owner.outputs.size(); ++o)
+      inside.arrays[owner.outputs[o].array] = block.results[o];
     std::map<DimId, Expr> indices;
     for (Dim& dim : side.consumer.dims) {
       const DimId id = program_.add_dim(dim.name);
@@ -251,7 +224,7 @@ class Branches {
     }
     std::vector<Stage> one;
     one.push_back(std::move(side.consumer));
-    rename_reads(pool, one, inside);
+    rename_in(pool, one, inside);
     for_each_slot(one.front(), [&](Expr& slot) {
       slot = rewrite(pool, slot, [&](Expr node) {
         const auto* index = as<IndexRef>(node);

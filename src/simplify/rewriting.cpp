@@ -64,8 +64,8 @@ Expr Renaming::of(ExprPool& pool, Expr node) const {
   return pool.read(of(read->array), node->type, std::move(subscripts), read->rules, fallback, node->place);
 }
 
-void rename_reads(Program& program, std::vector<Stage>& stages, const Renaming& renaming) {
-  Rewriter rewriter(*program.pool, [&](Expr node) { return renaming.of(*program.pool, node); });
+void rename_in(ExprPool& pool, std::vector<Stage>& stages, const Renaming& renaming) {
+  Rewriter rewriter(pool, [&](Expr node) { return renaming.of(pool, node); });
   edit_stages(stages, [&](Stage& stage) {
     for_each_slot(stage, [&](Expr& slot) { slot = rewriter(slot); });
     for (Output& output : stage.outputs)
@@ -73,7 +73,13 @@ void rename_reads(Program& program, std::vector<Stage>& stages, const Renaming& 
   });
   edit_blocks(stages, [&](const Stage&, int, Block& block) {
     for (Carry& carry : block.carries) carry.init = renaming.of(carry.init);
+    for (ArrayId& result : block.results) result = renaming.of(result);
   });
+}
+
+void rename_reads(Program& program, std::vector<Stage>& stages, const Renaming& renaming) {
+  rename_in(*program.pool, stages, renaming);
+  Rewriter rewriter(*program.pool, [&](Expr node) { return renaming.of(*program.pool, node); });
   for (Array& array : program.arrays)
     for (Expr& extent : array.shape) extent = rewriter(extent);
 }

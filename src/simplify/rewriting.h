@@ -55,7 +55,10 @@ struct Renaming {
   }
 };
 
-/// Renames what the stages of a list, and of the blocks below, read; and the lengths in all shapes.
+/// Renames what the stages of a list, and of the blocks below, read.
+void rename_in(ExprPool& pool, std::vector<Stage>& stages, const Renaming& renaming);
+
+/// The same, and the lengths in all shapes.
 void rename_reads(Program& program, std::vector<Stage>& stages, const Renaming& renaming);
 
 /// Moves stages that come after the one at `position`, and have to run before these arrays and lengths are
