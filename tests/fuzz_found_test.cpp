@@ -234,6 +234,14 @@ const Found found[] = {
         }
       }
     )"},
+    {"ANewVersionOfOffsetsThatTheLoopWouldStillMake", R"(
+      def f(x: i64[M]) -> v {
+        stage c(i < M + 2, j < M) {
+          out c: f64[born length] offsets starts: i64[M + 3] = cat(i) append(j) 0.0
+        }
+        stage v(i < M + 2, k < 0) { out v: i64[M + 3] at [i] into starts = scan(+, i) fold(+, k) 0 }
+      }
+    )"},
 };
 
 std::string name_of_found(const testing::TestParamInfo<Found>& one) { return one.param.name; }

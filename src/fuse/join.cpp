@@ -89,8 +89,9 @@ class Judge {
       if (output.force && reads(second_, output.array))
         return no("forced", quoted(output.array) + " is forced");
       for (const Output& version : second_.outputs)
-        if (version.into == output.array)
-          return no("version", quoted(version.array) + " is a new version of " + quoted(output.array));
+        for (const ArrayId made : defined_arrays(output))
+          if (version.into == made)
+            return no("version", quoted(version.array) + " is a new version of " + quoted(made));
     }
     return true;
   }

@@ -107,8 +107,9 @@ class Judge {
   /// What the second stage sees of an output of the first: elements of the iteration that they share.
   void handed_on(const Output& output) const {
     for (const Output& version : second_.outputs) {
-      if (version.into == output.array)
-        refuse("version", quoted(version.array) + " is a new version of " + quoted(output.array));
+      for (const ArrayId made : defined_arrays(output))
+        if (version.into == made)
+          refuse("version", quoted(version.array) + " is a new version of " + quoted(made));
       for (const ArrayId array : defined_arrays(version))
         for (const Expr extent : program_[array].shape)
           if (mentions_array(extent, output.array))
