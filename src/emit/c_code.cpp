@@ -471,7 +471,8 @@ void CCode::of(const Push& s) {
 void CCode::of(const Table& s) {
   c_.prelude.need("twill_table");
   line("twill_table " + c_.names.of(s.table) + ";");
-  line("if (!twill_start_table(frame, &" + c_.names.of(s.table) + ", 256)) " +
+  line("if (!twill_start_table(frame, &" + c_.names.of(s.table) + ", " +
+       std::to_string(first_table_size(program_[s.keys].type)) + ")) " +
        leave(std::to_string(error_code(out_of_memory))));
 }
 

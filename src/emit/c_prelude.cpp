@@ -373,7 +373,7 @@ static void *twill_grow(twill_frame *frame, void *old, int64_t *room, size_t siz
        {"twill_frame"}},
       {"twill_table",
        R"c(/* Open addressing: a slot holds a tag of the key (upper half) and its number; the upper bits of a hash say
-   where. */
+   where. A narrow key says itself where, and its slot holds its number. */
 #define TWILL_EMPTY UINT64_MAX
 typedef struct {
   uint64_t *slots;

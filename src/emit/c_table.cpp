@@ -65,9 +65,51 @@ KeyFunctions key_functions(const std::string& function, const Type& key, CContex
   return f;
 }
 
+/// Keys of so few bits are subscripts of their table.
+constexpr int bits_of_a_subscript = 16;
+
+/// The end of a key's search that nobody succeeded in: it becomes the last key.
+std::string add_key(const std::string& type) {
+  return "  if (*count == *room) {\n"
+         "    " +
+         type + " *more = twill_grow(frame, *keys, room, sizeof(" + type +
+         "));\n"
+         "    if (!more) return -1;\n"
+         "    *keys = more;\n"
+         "  }\n"
+         "  (*keys)[*count] = key;\n";
+}
+
+std::string direct_lookup(const std::string& function, const Type& key, CContext& context) {
+  const std::string type = context.names.type(key);
+  const std::string add = context.names.fresh(function + "_new");
+  const std::string parameters = "(twill_frame *frame, twill_table *table, " + type +
+                                 " **keys, int64_t *room, int64_t *count, " + type + " key";
+  return "static __attribute__((noinline)) int64_t " + add + parameters + ", uint64_t at) {\n" +
+         add_key(type) +
+         "  table->slots[at] = (uint64_t)*count;\n"
+         "  return (*count)++;\n"
+         "}\n"
+         "static inline int64_t " +
+         function + parameters + ") {\n  const uint64_t at = " + Words("key", key).texts().front() +
+         ";\n"
+         "  const uint64_t slot = table->slots[at];\n"
+         "  if (slot != TWILL_EMPTY) return (int64_t)(slot & UINT32_MAX);\n"
+         "  return " +
+         add +
+         "(frame, table, keys, room, count, key, at);\n"
+         "}\n\n";
+}
+
 }  // namespace
 
+std::int64_t first_table_size(const Type& key) {
+  const int bits = Words("", key).bits();
+  return bits <= bits_of_a_subscript ? std::int64_t{1} << bits : 256;
+}
+
 std::string table_lookup(const std::string& function, const Type& key, CContext& context) {
+  if (Words("", key).bits() <= bits_of_a_subscript) return direct_lookup(function, key, context);
   const std::string type = context.names.type(key);
   const KeyFunctions f = key_functions(function, key, context);
   const std::string widen = context.names.fresh(function + "_widen"),
@@ -95,16 +137,8 @@ std::string table_lookup(const std::string& function, const Type& key, CContext&
          "static __attribute__((noinline)) int64_t " +
          add + parameters +
          ", int64_t at) {\n"
-         "  if (*count == UINT32_MAX) return -1;\n"
-         "  if (*count == *room) {\n"
-         "    " +
-         type + " *more = twill_grow(frame, *keys, room, sizeof(" + type +
-         "));\n"
-         "    if (!more) return -1;\n"
-         "    *keys = more;\n"
-         "  }\n"
-         "  (*keys)[*count] = key;\n"
-         "  table->slots[at] = " +
+         "  if (*count == UINT32_MAX) return -1;\n" +
+         add_key(type) + "  table->slots[at] = " +
          f.tag +
          "(key) << 32 | (uint64_t)(*count)++;\n"
          "  if (2 * *count > table->size && !" +

@@ -116,10 +116,15 @@ Code StageNest::into_bucket(const Role& role, Expr value) {
   }
   const Operator& op = *bucket_operator(*role.output);
   If fresh{t_.compare(Prim::Eq, t_.read(role.number), t_.read(own.values_count)), {}, {}};
-  const Expr first = op.identity ? t_.combine(op, op.identity, value) : value;
-  fresh.then.push_back({Push{own.values, own.values_count, first}});
-  fresh.otherwise.push_back(t_.accumulate(own.values, {t_.read(role.number)}, value, op));
-  code.push_back({std::move(fresh)});
+  fresh.then.push_back({Push{own.values, own.values_count, op.identity ? op.identity : value}});
+  Statement further = t_.accumulate(own.values, {t_.read(role.number)}, value, op);
+  if (op.identity) {
+    code.push_back({std::move(fresh)});
+    code.push_back(std::move(further));
+  } else {
+    fresh.otherwise.push_back(std::move(further));
+    code.push_back({std::move(fresh)});
+  }
   return code;
 }
 
