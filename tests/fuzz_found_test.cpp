@@ -242,6 +242,12 @@ const Found found[] = {
         stage v(i < M + 2, k < 0) { out v: i64[M + 3] at [i] into starts = scan(+, i) fold(+, k) 0 }
       }
     )"},
+    {"AnArrayOfLessThanNoElements", R"(
+      def f(x: i64[N]) -> v {
+        stage a(i in 1 .. 0) { out a: i64[-1] at [i - 1] = cat(i) i }
+        v = a with { x[i] <- 7 | i, x[i] < 0 }
+      }
+    )"},
 };
 
 std::string name_of_found(const testing::TestParamInfo<Found>& one) { return one.param.name; }

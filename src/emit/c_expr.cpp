@@ -527,8 +527,8 @@ CText CExpressions::print_read(Expr e) {
 }
 
 std::string CExpressions::extent_of(Expr extent) {
-  return as<Literal>(extent) ? text(extent)
-                             : context_.prelude.need("twill_extent") + "(" + text(extent) + ")";
+  if (const Literal* literal = as<Literal>(extent); literal && literal->value.i >= 0) return text(extent);
+  return context_.prelude.need("twill_extent") + "(" + text(extent) + ")";
 }
 
 std::string CExpressions::number_of_elements(ArrayId array) {
