@@ -19,6 +19,7 @@ using Action = std::function<int()>;
 Action add_run(CLI::App& app);
 Action add_show(CLI::App& app);
 Action add_explain(CLI::App& app);
+Action add_cluster(CLI::App& app);
 Action add_check(CLI::App& app);
 Action add_build(CLI::App& app);
 Action add_machine(CLI::App& app);

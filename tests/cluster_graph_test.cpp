@@ -1,0 +1,386 @@
+// Fusion graphs: the examples of the literature, and random graphs against a search through all partitions.
+#include "base/error.h"
+#include "cluster/optimal.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <random>
+#include <set>
+
+using namespace twill;
+
+namespace {
+
+struct Example {
+  const char* name;
+  const char* json;
+  std::array<int, 5> optima;
+  std::vector<std::set<std::string>> passes;  // of the optimum of (e)
+};
+
+// Nodes and edges in the words of the graph format.
+const Example examples[] = {
+    {"singleLoop",
+     R"({"nodes": [{"id": 0, "name": "as", "kind": "input"}, {"id": 1, "name": "inds", "kind": "generate"},
+                   {"id": 2, "name": "bs", "kind": "gather", "label": 2}, {"id": 3, "name": "cs", "kind": "map"},
+                   {"id": 4, "name": "ds", "kind": "map"}, {"id": 5, "name": "result", "kind": "map", "out": 1}],
+         "edges": [{"s": 1, "d": 2, "port": "gidx"}, {"s": 0, "d": 2, "port": "gsrc"}, {"s": 0, "d": 3, "port": "arg"},
+                   {"s": 3, "d": 4, "port": "arg"}, {"s": 2, "d": 5, "port": "arg"}, {"s": 3, "d": 5, "port": "arg"},
+                   {"s": 4, "d": 5, "port": "arg"}]})",
+     {1, 0, 1, 2, 3},
+     {{"inds", "bs", "cs", "ds", "result"}}},
+    {"simple1",
+     R"({"nodes": [{"id": 0, "name": "is", "kind": "input"}, {"id": 1, "name": "xs", "kind": "input"},
+                   {"id": 2, "name": "as", "kind": "map"}, {"id": 3, "name": "bs", "kind": "gather", "label": 2, "out": 1}],
+         "edges": [{"s": 1, "d": 2, "port": "arg"}, {"s": 0, "d": 3, "port": "gidx"}, {"s": 2, "d": 3, "port": "gsrc"}]})",
+     {1, 0, 1, 2, 3},
+     {{"as", "bs"}}},
+    {"simple2",
+     R"({"nodes": [{"id": 0, "name": "is1", "kind": "input"}, {"id": 1, "name": "is2", "kind": "input"},
+                   {"id": 2, "name": "xs", "kind": "input"}, {"id": 3, "name": "as", "kind": "gather", "label": 2},
+                   {"id": 4, "name": "bs", "kind": "gather", "label": 3, "out": 1}],
+         "edges": [{"s": 0, "d": 3, "port": "gidx"}, {"s": 2, "d": 3, "port": "gsrc"}, {"s": 1, "d": 4, "port": "gidx"},
+                   {"s": 3, "d": 4, "port": "gsrc"}]})",
+     {1, 0, 1, 3, 4},
+     {{"as", "bs"}}},
+    {"simple3",
+     R"({"nodes": [{"id": 0, "name": "is", "kind": "input"}, {"id": 1, "name": "xs", "kind": "input"},
+                   {"id": 2, "name": "as", "kind": "map", "out": 1}, {"id": 3, "name": "bs", "kind": "gather", "label": 2, "out": 1}],
+         "edges": [{"s": 1, "d": 2, "port": "arg"}, {"s": 0, "d": 3, "port": "gidx"}, {"s": 2, "d": 3, "port": "gsrc"}]})",
+     {2, 1, 2, 3, 5},
+     {{"as"}, {"bs"}}},
+    {"simple4",
+     R"({"nodes": [{"id": 0, "name": "is", "kind": "input"}, {"id": 1, "name": "xs", "kind": "input"},
+                   {"id": 2, "name": "as", "kind": "fold"}, {"id": 3, "name": "bs", "kind": "gather", "label": 2, "out": 1}],
+         "edges": [{"s": 1, "d": 2, "port": "arg"}, {"s": 0, "d": 3, "port": "gidx"}, {"s": 2, "d": 3, "port": "gsrc"}]})",
+     {1, 0, 1, 2, 3},
+     {{"as", "bs"}}},
+    {"simple5",
+     R"({"nodes": [{"id": 0, "name": "is", "kind": "input"}, {"id": 1, "name": "xs", "kind": "input"},
+                   {"id": 2, "name": "as", "kind": "map"}, {"id": 3, "name": "bs", "kind": "gather", "label": 2},
+                   {"id": 4, "name": "cs", "kind": "map", "out": 1}],
+         "edges": [{"s": 1, "d": 2, "port": "arg"}, {"s": 0, "d": 3, "port": "gidx"}, {"s": 1, "d": 3, "port": "gsrc"},
+                   {"s": 2, "d": 4, "port": "arg"}, {"s": 3, "d": 4, "port": "arg"}]})",
+     {1, 0, 1, 3, 4},
+     {{"as", "bs", "cs"}}},
+    {"scatterExample",
+     R"({"nodes": [{"id": 0, "name": "xs", "kind": "input"}, {"id": 1, "name": "as", "kind": "map"},
+                   {"id": 2, "name": "bs", "kind": "map"}, {"id": 3, "name": "result", "kind": "scatter", "out": 1}],
+         "edges": [{"s": 0, "d": 1, "port": "arg"}, {"s": 0, "d": 2, "port": "arg"}, {"s": 1, "d": 3, "port": "ssrc"},
+                   {"s": 2, "d": 3, "port": "dest"}]})",
+     {2, 0, 2, 2, 4},
+     {{"bs"}, {"as", "result"}}},
+    {"greedyBottomUpBad",
+     R"({"nodes": [{"id": 0, "name": "xs", "kind": "input"}, {"id": 1, "name": "is", "kind": "generate"},
+                   {"id": 2, "name": "large", "kind": "gather", "label": 2}, {"id": 3, "name": "ys", "kind": "fold"},
+                   {"id": 4, "name": "zs", "kind": "fold"}, {"id": 5, "name": "result", "kind": "map", "out": 1}],
+         "edges": [{"s": 1, "d": 2, "port": "gidx"}, {"s": 0, "d": 2, "port": "gsrc"}, {"s": 2, "d": 3, "port": "arg"},
+                   {"s": 2, "d": 4, "port": "arg"}, {"s": 3, "d": 5, "port": "arg"}, {"s": 4, "d": 5, "port": "index"}]})",
+     {2, 1, 3, 2, 5},
+     {{"is", "large", "ys", "zs"}, {"result"}}},
+    {"greedyTopDownBad",
+     R"({"nodes": [{"id": 0, "name": "as", "kind": "input"}, {"id": 1, "name": "bs", "kind": "map"},
+                   {"id": 2, "name": "cs", "kind": "map"}, {"id": 3, "name": "ds", "kind": "generate"},
+                   {"id": 4, "name": "es", "kind": "map"}, {"id": 5, "name": "result", "kind": "fold", "out": 1}],
+         "edges": [{"s": 0, "d": 1, "port": "arg"}, {"s": 1, "d": 2, "port": "arg"}, {"s": 1, "d": 3, "port": "index"},
+                   {"s": 2, "d": 4, "port": "arg"}, {"s": 3, "d": 4, "port": "arg"}, {"s": 4, "d": 5, "port": "arg"}]})",
+     {2, 1, 2, 2, 4},
+     {{"bs"}, {"cs", "ds", "es", "result"}}},
+};
+
+const Example& example(const std::string& name) {
+  return *std::find_if(std::begin(examples), std::end(examples), [&](const Example& e) { return e.name == name; });
+}
+
+std::vector<std::set<std::string>> names_of(const FusionGraph& graph, const Partition& partition) {
+  std::vector<std::set<std::string>> result;
+  for (const std::vector<int>& pass : passes_of(graph, partition)) {
+    result.emplace_back();
+    for (const int node : pass) result.back().insert(graph[node].name);
+  }
+  return result;
+}
+
+class GraphExample : public testing::TestWithParam<Example> {};
+
+TEST_P(GraphExample, HasTheKnownOptima) {
+  const FusionGraph graph = graph_from_json("test", GetParam().json);
+  const GraphFacts facts(graph);
+  for (const GraphCost cost : graph_costs) {
+    const Optimum found = optimal_partition(facts, cost);
+    EXPECT_TRUE(found.proven());
+    EXPECT_EQ(why_invalid(graph, found.partition), std::nullopt);
+    EXPECT_EQ(found.cost, GetParam().optima[static_cast<std::size_t>(cost)]) << "cost " << letter_of(cost);
+    if (cost == GraphCost::ReadsWrites) {
+      EXPECT_EQ(names_of(graph, found.partition), GetParam().passes);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GraphExample, testing::ValuesIn(examples),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+std::set<std::string> in_memory(const std::string& name, Greed greed) {
+  const FusionGraph graph = graph_from_json("test", example(name).json);
+  const GraphFacts facts(graph);
+  const Partition partition = greedy_partition(facts, greed);
+  EXPECT_EQ(why_invalid(graph, partition), std::nullopt);
+  std::set<std::string> names;
+  const std::vector<bool> manifest = manifest_of(facts, partition);
+  for (int node = 0; node < graph.size(); ++node)
+    if (manifest[static_cast<std::size_t>(node)] && graph[node].kind != Combinator::Input)
+      names.insert(graph[node].name);
+  return names;
+}
+
+TEST(GraphGreedy, FallsIntoItsTraps) {
+  using testing::UnorderedElementsAre;
+  // From below: the map goes with ys, and so the folds cannot share the loop that makes the large array.
+  EXPECT_THAT(in_memory("greedyBottomUpBad", Greed::BottomUp), UnorderedElementsAre("large", "zs", "result"));
+  EXPECT_THAT(in_memory("greedyBottomUpBad", Greed::TopDown), UnorderedElementsAre("ys", "zs", "result"));
+  // From above: cs goes with bs, and has to be kept for es.
+  EXPECT_THAT(in_memory("greedyTopDownBad", Greed::TopDown), UnorderedElementsAre("bs", "cs", "result"));
+  EXPECT_THAT(in_memory("greedyTopDownBad", Greed::BottomUp), UnorderedElementsAre("bs", "result"));
+}
+
+// ---- random graphs ---------------------------------------------------------------------------------------------
+
+FusionGraph random_graph(std::mt19937& rng, int count) {
+  const auto any = [&](int n) { return static_cast<int>(rng() % static_cast<unsigned>(n)); };
+  std::vector<GraphNode> nodes;
+  std::vector<GraphEdge> edges;
+  std::set<int> gone;  // changed by a scatter
+  int label = 1;
+  const int inputs = 1 + any(2);
+  for (int n = 0; n < count; ++n) {
+    GraphNode node{fmt::format("n{}", n), Combinator::Input, false, 0};
+    const auto earlier = [&] {
+      int found = any(n);
+      for (int tries = 0; gone.contains(found) && tries < 20; ++tries) found = any(n);
+      return gone.contains(found) ? 0 : found;  // the first input is never changed
+    };
+    const auto read = [&](int from, Port port) { edges.push_back({from, n, port, any(12) == 0}); };
+    if (n >= inputs) {
+      switch (any(9)) {
+        case 0: node.kind = Combinator::Generate; break;
+        case 1:
+        case 2:
+          node.kind = Combinator::Gather;
+          node.label = ++label;
+          read(earlier(), Port::Source);
+          read(earlier(), Port::Index);
+          break;
+        case 3: {
+          node.kind = Combinator::Scatter;
+          read(earlier(), Port::Scattered);
+          const int to = earlier();
+          if (to == 0) {
+            node.kind = Combinator::Map;
+            edges.back().port = Port::Argument;
+          } else {
+            read(to, Port::Destination);
+            gone.insert(to);
+          }
+          break;
+        }
+        case 4: node.kind = Combinator::Fold, read(earlier(), Port::Argument); break;
+        case 5: node.kind = Combinator::ScanLeft, read(earlier(), Port::Argument); break;
+        case 6: node.kind = Combinator::ScanRight, read(earlier(), Port::Argument); break;
+        default:
+          node.kind = Combinator::Map;
+          for (int k = any(3); k >= 0; --k) read(earlier(), Port::Argument);
+          break;
+      }
+      if (any(6) == 0) read(earlier(), Port::Element);
+      node.result = any(5) == 0;
+    }
+    nodes.push_back(std::move(node));
+  }
+  std::set<int> read;
+  for (const GraphEdge& edge : edges) read.insert(edge.from);
+  for (int n = 0; n < count; ++n)
+    if (nodes[static_cast<std::size_t>(n)].kind != Combinator::Input && !read.contains(n))
+      nodes[static_cast<std::size_t>(n)].result = true;
+  // A scatter may change what is read later, in the order of the nodes: then the graph is none.
+  return {std::move(nodes), std::move(edges)};
+}
+
+std::string text_of(const FusionGraph& graph) {
+  std::string text;
+  for (int n = 0; n < graph.size(); ++n) {
+    text += fmt::format("\n  {} kind {}{}{}", graph[n].name, static_cast<int>(graph[n].kind),
+                        graph[n].label ? fmt::format(" label {}", graph[n].label) : "", graph[n].result ? " result" : "");
+    for (const int e : graph.into(n))
+      text += fmt::format(", port {} of {}{}", static_cast<int>(graph.edge(e).port), graph[graph.edge(e).from].name,
+                          graph.edge(e).forced ? " forced" : "");
+  }
+  return text;
+}
+
+/// All partitions, all orders, and the definitions of the costs: nothing of the linear program.
+class Search {
+ public:
+  explicit Search(const FusionGraph& graph) : graph_(graph) {
+    best.fill(std::numeric_limits<double>::infinity());
+    for (int n = 0; n < graph.size(); ++n) {
+      if (graph[n].kind != Combinator::Input) nodes_.push_back(n);
+      left_ = left_ || graph[n].kind == Combinator::ScanLeft;
+      right_ = right_ || graph[n].kind == Combinator::ScanRight;
+    }
+    block_.assign(static_cast<std::size_t>(graph.size()), -1);
+    partition(0, 0);
+  }
+
+  std::array<double, 5> best;
+
+ private:
+  static std::size_t at(int n) { return static_cast<std::size_t>(n); }
+
+  void partition(std::size_t k, int blocks) {
+    if (k == nodes_.size()) return judge(blocks);
+    for (int block = 0; block <= blocks; ++block) {
+      block_[at(nodes_[k])] = block;
+      partition(k + 1, std::max(blocks, block + 1));
+    }
+  }
+
+  bool same(int a, int b) const { return block_[at(a)] >= 0 && block_[at(a)] == block_[at(b)]; }
+
+  static bool may_fuse(const FusionGraph& graph, const GraphEdge& edge) {
+    return !edge.forced && is_ordered(edge.port) && graph[edge.from].kind != Combinator::Input &&
+           graph[edge.from].kind != Combinator::Scatter;
+  }
+
+  void judge(int blocks) {
+    for (const GraphEdge& edge : graph_.edges())
+      if (same(edge.from, edge.to) && !may_fuse(graph_, edge)) return;
+    for (const auto& pair : graph_.before())
+      if (same(pair.first, pair.second)) return;
+    // Levels, by going over all edges as often as there are blocks.
+    std::vector<int> level(at(blocks), 1);
+    for (int round = 0; round <= blocks; ++round) {
+      bool changed = false;
+      const auto after = [&](int a, int b) {
+        if (block_[at(a)] < 0 || same(a, b)) return;
+        const int least = level[at(block_[at(a)])] + 1;
+        if (level[at(block_[at(b)])] >= least) return;
+        level[at(block_[at(b)])] = least;
+        changed = true;
+      };
+      for (const GraphEdge& edge : graph_.edges()) after(edge.from, edge.to);
+      for (const auto& pair : graph_.before()) after(pair.first, pair.second);
+      if (!changed) break;
+      if (round == blocks) return;  // a circle
+    }
+    order_.assign(at(graph_.size()), 0);
+    orders(static_cast<int>(graph_.sorted().size()) - 1, *std::max_element(level.begin(), level.end()));
+  }
+
+  /// From the last node back: in-block readers say in which order an array is made, otherwise it is a choice.
+  void orders(int k, int highest) {
+    if (k < 0) return count(highest);
+    const int node = graph_.sorted()[at(k)];
+    if (block_[at(node)] < 0) return orders(k - 1, highest);
+    std::set<int> wanted;
+    bool memory = graph_[node].result;
+    for (const int e : graph_.out_of(node)) {
+      const GraphEdge& edge = graph_.edge(e);
+      if (same(node, edge.to))
+        wanted.insert(edge.port == Port::Source ? graph_[edge.to].label : order_[at(edge.to)]);
+      else
+        memory = true;
+    }
+    if (wanted.empty()) wanted = left_ && right_ ? std::set{0, 1} : std::set{right_ ? 1 : 0};
+    else if (wanted.size() > 1) return;
+    for (const int order : wanted) {
+      if (order > 1 && (memory || graph_[node].kind == Combinator::Scatter)) continue;
+      if (graph_[node].kind == Combinator::ScanLeft && order != 0) continue;
+      if (graph_[node].kind == Combinator::ScanRight && order != 1) continue;
+      order_[at(node)] = order;
+      orders(k - 1, highest);
+    }
+  }
+
+  void count(int highest) {
+    std::set<std::pair<int, int>> unfused;
+    std::set<int> memory;
+    std::set<std::array<int, 3>> reads;
+    std::map<std::pair<int, int>, bool> may;
+    for (const GraphEdge& edge : graph_.edges()) {
+      const auto found = may.try_emplace({edge.from, edge.to}, true).first;
+      found->second = found->second && may_fuse(graph_, edge);
+      if (same(edge.from, edge.to)) continue;
+      unfused.insert({edge.from, edge.to});
+      if (block_[at(edge.from)] >= 0) memory.insert(edge.from);
+      if (is_ordered(edge.port))
+        reads.insert({edge.from, block_[at(edge.to)],
+                      edge.port == Port::Source ? graph_[edge.to].label : order_[at(edge.to)]});
+    }
+    for (const int node : nodes_)
+      if (graph_[node].result) memory.insert(node);
+    const double b = static_cast<double>(
+        std::count_if(unfused.begin(), unfused.end(), [&](const auto& pair) { return may.at(pair); }));
+    const double c = static_cast<double>(memory.size()), d = static_cast<double>(reads.size());
+    const std::array<double, 5> costs = {static_cast<double>(highest), b, c, d, c + d};
+    for (std::size_t k = 0; k < costs.size(); ++k) best[k] = std::min(best[k], costs[k]);
+  }
+
+  const FusionGraph& graph_;
+  std::vector<int> nodes_, block_, order_;
+  bool left_ = false, right_ = false;
+};
+
+TEST(GraphRandom, OptimaAreThoseOfASearchThroughAllPartitions) {
+  std::mt19937 rng(1);
+  int graphs = 0, solved = 0;
+  while (graphs < 500) {
+    std::optional<FusionGraph> graph;
+    try {
+      graph.emplace(random_graph(rng, graphs % 10 == 0 ? 9 : 4 + static_cast<int>(rng() % 5)));
+    } catch (const Error&) {
+      continue;
+    }
+    ++graphs;
+    const Search search(*graph);
+    const GraphFacts facts(*graph);
+    for (const GraphCost cost : graph_costs) {
+      const Optimum found = optimal_partition(facts, cost, {.seconds = 60});
+      solved += found.solved;
+      ASSERT_TRUE(found.proven()) << "graph " << graphs;
+      ASSERT_EQ(why_invalid(*graph, found.partition), std::nullopt) << "graph " << graphs;
+      ASSERT_EQ(found.cost, search.best[static_cast<std::size_t>(cost)])
+          << "graph " << graphs << ", cost " << letter_of(cost) << text_of(*graph);
+    }
+    for (const Greed greed : {Greed::TopDown, Greed::BottomUp}) {
+      const Partition partition = greedy_partition(facts, greed);
+      ASSERT_EQ(why_invalid(*graph, partition), std::nullopt) << "graph " << graphs;
+      for (const GraphCost cost : graph_costs)
+        ASSERT_GE(cost_of(facts, partition, cost), search.best[static_cast<std::size_t>(cost)]);
+    }
+  }
+  EXPECT_GT(solved, 200);  // the test is about the solver
+}
+
+TEST(GraphPipeline, NeedsNoSolver) {
+  std::vector<GraphNode> nodes = {{"xs", Combinator::Input, false, 0}};
+  std::vector<GraphEdge> edges;
+  for (int n = 1; n < 400; ++n) {
+    nodes.push_back({fmt::format("n{}", n), Combinator::Map, n == 399, 0});
+    edges.push_back({n - 1, n, Port::Argument, false});
+  }
+  const FusionGraph graph(std::move(nodes), std::move(edges));
+  const GraphFacts facts(graph);
+  for (const GraphCost cost : graph_costs) {
+    const Optimum found = optimal_partition(facts, cost);
+    EXPECT_EQ(found.solved, 0) << "cost " << letter_of(cost);
+    EXPECT_TRUE(found.proven());
+    EXPECT_EQ(passes_of(graph, found.partition).size(), 1u);
+  }
+}
+
+}  // namespace
