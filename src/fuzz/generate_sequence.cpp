@@ -39,7 +39,7 @@ void Generator::fold_past(const NewDim& sequential, const Surroundings& around, 
   if (rng_.chance(20)) cross(Fold{*op});
   output.array = array(array_name("f"), type, std::move(shape));
   output.value = value(type, inside);
-  if (rng_.chance(25)) output.guard = condition(inside, 4);
+  if (op->identity && rng_.chance(25)) output.guard = condition(inside, 4);
   stage.outputs.push_back(std::move(output));
   finish(std::move(stage), into);
 }
