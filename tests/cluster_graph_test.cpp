@@ -383,4 +383,48 @@ TEST(GraphPipeline, NeedsNoSolver) {
   }
 }
 
+// ---- errors ----------------------------------------------------------------------------------------------------
+
+std::string error_of(const std::string& json) {
+  try {
+    graph_from_json("'g.json'", json);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(GraphErrors, NameWhatIsWrong) {
+  const std::string help = "\n  help: `twill cluster --help` shows one\n";
+  EXPECT_EQ(error_of("{"), "error[E0902]: the graph 'g.json' is not JSON" + help);
+  EXPECT_EQ(error_of("{}"), "error[E0902]: the graph 'g.json' has no list \"nodes\"" + help);
+  EXPECT_EQ(error_of(R"({"nodes": [{"id": 0}], "edges": []})"),
+            "error[E0902]: the graph 'g.json' has {\"id\":0} without \"kind\"" + help);
+  EXPECT_EQ(error_of(R"({"nodes": [{"id": 0, "kind": "mop"}], "edges": []})"),
+            "error[E0902]: the graph 'g.json' has {\"id\":0,\"kind\":\"mop\"}: \"kind\" is one of fold, gather, "
+            "generate, input, map, scanl, scanr, scatter" + help);
+  EXPECT_EQ(error_of(R"({"nodes": [], "edges": [{"s": 3, "d": 4, "port": "arg"}]})"),
+            "error[E0902]: the graph 'g.json' has an edge with an unknown node 3" + help);
+  EXPECT_EQ(error_of(R"({"nodes": [{"id": 0, "kind": "map"}, {"id": 1, "kind": "map"}],
+                        "edges": [{"s": 0, "d": 1, "port": "arg"}, {"s": 1, "d": 0, "port": "arg"}]})"),
+            "error[E0901]: 'n0' has to wait for itself\n"
+            "  help: a graph has no circles, and all readers of what a scatter changes come before the scatter\n");
+  EXPECT_EQ(error_of(R"({"nodes": [{"id": 0, "kind": "map"}, {"id": 1, "kind": "map"}],
+                        "edges": [{"s": 0, "d": 1, "port": "gsrc"}]})"),
+            "error[E0901]: edge 0 enters 'n1' at a port that it does not have\n");
+}
+
+TEST(Solver, ThatIsNotThereIsNamed) {
+  try {
+    open_cbc("libNobody.so.3");
+    FAIL() << "it was opened";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "failed[E0903]: the solver CBC cannot be opened: libNobody.so.3: cannot open shared object file: No "
+                 "such file or directory\n"
+                 "  help: install Debian's package coinor-libcbc3, or choose clusters without a solver: --cluster "
+                 "greedy\n");
+  }
+}
+
 }  // namespace

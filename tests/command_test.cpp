@@ -12,6 +12,7 @@ namespace twill {
 namespace {
 
 using testing::HasSubstr;
+using testing::EndsWith;
 using testing::StartsWith;
 
 constexpr const char* scale = R"(def scale(x: f32[N], factor: f32 = 2.0) -> (y, total) {
@@ -353,6 +354,32 @@ TEST_F(Command, ShowAfterAPass) {
          "error[E0711]: a program cannot be shown as 'loop'\n  help: did you mean 'loops'?\n");
   expect({"show", program_, "--as", "c", "--cluster", "best"}, 2,
          "error[E0714]: there is no way to choose clusters called 'best'\n  help: one of: greedy, none\n");
+}
+
+// ---- cluster
+
+TEST_F(Command, ClusterCutsGraphs) {
+  const std::string graph = line_.file("graph.json", R"({
+    "nodes": [{"id": 0, "name": "xs", "kind": "input"}, {"id": 1, "name": "as", "kind": "map"},
+              {"id": 2, "name": "bs", "kind": "map"}, {"id": 3, "name": "result", "kind": "scatter", "out": 1}],
+    "edges": [{"s": 0, "d": 1, "port": "arg"}, {"s": 0, "d": 2, "port": "arg"}, {"s": 1, "d": 3, "port": "ssrc"},
+              {"s": 2, "d": 3, "port": "dest"}]})");
+  const ExitReport text = line_.twill({"cluster", "--graph", graph});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.output, StartsWith("cost (e) 4, proven to be the least; 2 passes; "));
+  EXPECT_THAT(text.output, EndsWith(" ms\n  1  bs\n  2  as, result\n"));
+  const ExitReport json = line_.twill({"cluster", "--graph", graph, "--cost", "d", "--json"});
+  EXPECT_EQ(json.status, 0);
+  EXPECT_THAT(json.output, StartsWith(R"({"optimum":2.0,"cost":"d","proven":true,"gap":0.0,"solve_ms":)"));
+  const ExitReport none = line_.twill({"cluster", "--graph", graph, "--cluster", "none"});
+  EXPECT_THAT(none.output, StartsWith("cost (e) 6; 3 passes; "));
+  expect({"cluster", "--graph", graph, "--cost", "z"}, 2,
+         "error[E0715]: there is no cost 'z'\n  help: a, b, c, d or e: `twill cluster --help`\n");
+  expect({"cluster", "--graph", graph, "--cluster", "best"}, 2,
+         "error[E0714]: there is no way to choose clusters called 'best'\n"
+         "  help: optimal, greedy-top, greedy-bottom or none\n");
+  expect({"cluster"}, 2,
+         "error[E0703]: --graph is required\n  help: `twill cluster --help` shows how it is called\n");
 }
 
 // ---- check

@@ -19,7 +19,7 @@ namespace {
 /// A library, which stays open: unloading one while its threads end is not safe.
 class Library {
  public:
-  explicit Library(const char* name) : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {
+  explicit Library(const std::string& name) : handle_(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
     if (!handle_)
       fail(Fault::System, "E0903", {}, fmt::format("the solver CBC cannot be opened: {}", dlerror()),
            "install Debian's package coinor-libcbc3, or choose clusters without a solver: --cluster greedy");
@@ -41,7 +41,9 @@ class Library {
 
 /// What is used of the two.
 struct Functions {
-  Library cbc{"libCbcSolver.so.3"}, clp{"libClp.so.1"};
+  explicit Functions(const std::string& library) : cbc(library) {}
+
+  Library cbc, clp{"libClp.so.1"};
   TWILL_CBC(Cbc_newModel);
   TWILL_CBC(Cbc_deleteModel);
   TWILL_CBC(Cbc_addCol);
@@ -67,6 +69,8 @@ struct Functions {
 
 class Cbc : public LinearSolver {
  public:
+  explicit Cbc(const std::string& library) : f_(library) {}
+
   std::string name() const override { return "CBC"; }
 
   LinearSolution solve(const LinearModel& model, double seconds, std::span<const double> start) const override {
@@ -160,6 +164,6 @@ class Cbc : public LinearSolver {
 
 }  // namespace
 
-std::unique_ptr<LinearSolver> open_cbc() { return std::make_unique<Cbc>(); }
+std::unique_ptr<LinearSolver> open_cbc(const std::string& library) { return std::make_unique<Cbc>(library); }
 
 }  // namespace twill

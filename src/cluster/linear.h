@@ -61,6 +61,6 @@ class LinearSolver {
 };
 
 /// COIN-OR's CBC. Throws an Error if its library is not installed.
-std::unique_ptr<LinearSolver> open_cbc();
+std::unique_ptr<LinearSolver> open_cbc(const std::string& library = "libCbcSolver.so.3");
 
 }  // namespace twill

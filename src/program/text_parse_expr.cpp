@@ -1,4 +1,5 @@
 // Parser of the text language: expressions, generators and types.
+#include "program/text_names.h"
 #include "program/text_parser.h"
 
 #include <algorithm>
@@ -218,6 +219,9 @@ AstPtr Parser::name_or_call() {
     take();
     return record(word, text);
   }
+  if (at_record() && !at_line_start() && peek(1).kind == TokenKind::Name && peek(2).text == ":")
+    error("E0210", word.place, "unknown type '" + text + "'",
+          did_you_mean(text, {record_names_.begin(), record_names_.end()}));
   if (at("(") && !at_line_start()) {
     take();
     const Nest nest = inside();

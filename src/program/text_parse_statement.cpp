@@ -229,21 +229,22 @@ Statement Parser::for_statement() {
     s.generators = generators("{");
   }
   s.place = from(s.place);
-  expect("{");
+  const Token start = expect("{");
   const Nest nest(*this, 0);
-  while (!at("}")) {
+  while (!at("}") && peek().kind != TokenKind::End && !(peek().newline && at_declaration())) {
     if (accept(";")) continue;
-    const bool named = peek().kind == TokenKind::Name && peek(1).text == "(";
-    if (!named)
-      expected("'print' or another effect", "a 'for' holds effects; arrays are defined by formulas");
-    if (!at_effect())
-      errors_.push_back({Fault::User, "E0116", peek().place,
-                         "'" + peek().text + "' is no effect that the file declares",
-                         "write 'effect " + peek().text + "' beside the definitions"});
-    s.prints.push_back(print());
-    end_of_statement();
+    guarded_statement([&] {
+      const bool named = peek().kind == TokenKind::Name && peek(1).text == "(";
+      if (!named)
+        expected("'print' or another effect", "a 'for' holds effects; arrays are defined by formulas");
+      if (!at_effect())
+        errors_.push_back({Fault::User, "E0116", peek().place,
+                           "'" + peek().text + "' is no effect that the file declares",
+                           "write 'effect " + peek().text + "' beside the definitions"});
+      s.prints.push_back(print());
+    });
   }
-  take();
+  close(start);
   return s;
 }
 
