@@ -17,35 +17,28 @@ constexpr double tolerance = 1e-3;
 
 }  // namespace
 
-Formulation::Formulation(const GraphFacts& facts, std::span<const int> nodes, GraphCost cost)
-    : facts_(facts), cost_(cost), span_(static_cast<double>(nodes.size()) - 1) {
+Formulation::Formulation(const ClusterProblem& problem, std::span<const int> nodes)
+    : problem_(problem), span_(static_cast<double>(nodes.size()) - 1) {
   add_nodes(nodes);
-  for (const GraphPair& pair : facts.pairs)
-    if (inside(pair.from) && inside(pair.to)) add_pair(pair);
-  for (const FusionGraph::Before& pair : facts.graph.before())
-    if (inside(pair.first) && inside(pair.second))
-      model_.at_least({{time_.at(pair.second), 1}, {time_.at(pair.first), -1}}, 1);
-  if (minimises_reads())
-    for (int array = 0; array < facts.graph.size(); ++array) add_reads(array);
+  for (const ClusterProblem::Wait& wait : problem.waits)
+    if (inside(wait)) add_wait(wait);
+  for (std::size_t array = 0; array < problem.arrays.size(); ++array) add_array(static_cast<int>(array));
+  for (const auto& [pair, saved] : problem.saves)
+    if (inside(pair.first) && inside(pair.second) && problem.may_meet(pair.first, pair.second))
+      model_.variables[at(together(pair.first, pair.second))].cost -= saved;
+  add_sets();
 }
 
 void Formulation::add_nodes(std::span<const int> nodes) {
-  const FusionGraph& graph = facts_.graph;
-  const bool both = graph.has(Combinator::ScanLeft) && graph.has(Combinator::ScanRight);
-  const double write = cost_ == GraphCost::Manifest || cost_ == GraphCost::ReadsWrites ? 1 : 0;
-  if (cost_ == GraphCost::Clusters) last_ = model_.add("last", 0, span_, 1);
+  if (problem_.last > 0) last_ = model_.add("last", 0, span_, problem_.last);
   for (const int node : nodes) {
     time_[node] = model_.add(fmt::format("p_{}", node), 0, span_);
-    memory_[node] = model_.add(fmt::format("w_{}", node), facts_.manifest[at(node)] ? 1 : 0, 1, write);
     if (last_ >= 0) model_.at_least({{last_, 1}, {time_[node], -1}}, 0);
-    if (facts_.label[at(node)] != 0) {
+    if (!problem_.label.empty() && problem_.label[at(node)] != 0)
       labelled_[node] = model_.add_integer(fmt::format("o_{}", node), 0, 1);
-      model_.at_most({{labelled_[node], 1}, {memory_[node], 1}}, 1);
-    }
-    if (both) {
-      const Combinator kind = graph[node].kind;
-      right_[node] = model_.add_integer(fmt::format("r_{}", node), kind == Combinator::ScanRight ? 1 : 0,
-                                        kind == Combinator::ScanLeft ? 0 : 1);
+    if (problem_.both_ways) {
+      const int known = problem_.runs_left[at(node)];
+      left_[node] = model_.add_integer(fmt::format("l_{}", node), known == 1 ? 1 : 0, known == 0 ? 0 : 1);
     }
   }
 }
@@ -65,64 +58,72 @@ void Formulation::equal_if(int a, int b, int variable, double distance) {
   model_.at_most({{b, 1}, {a, -1}, {variable, distance}}, distance);
 }
 
-void Formulation::add_pair(const GraphPair& pair) {
-  const FusionGraph& graph = facts_.graph;
-  const int a = pair.from, b = pair.to;
-  if (!pair.fusible()) {
+void Formulation::add_wait(const ClusterProblem::Wait& wait) {
+  const int a = wait.first, b = wait.second;
+  if (wait.strictly) {
     model_.at_least({{time_[b], 1}, {time_[a], -1}}, 1);
     return;
   }
   const int y = together(a, b);
-  if (cost_ == GraphCost::Unfused) model_.variables[at(y)].cost -= 1;
   model_.at_least({{time_[b], 1}, {time_[a], -1}, {y, 1}}, 1);
-  model_.at_least({{memory_[a], 1}, {y, 1}}, 1);
-  for (const int e : pair.edges) {
-    const auto own = labelled_.find(a), other = labelled_.find(b);
-    if (graph.edge(e).port == Port::Source) {
-      model_.at_least({{own->second, 1}, {y, -1}}, 0);
-      continue;
-    }
-    if (own != labelled_.end() && other != labelled_.end() && facts_.label[at(a)] == facts_.label[at(b)])
-      equal_if(own->second, other->second, y, 1);
-    else if (own != labelled_.end())
-      model_.at_most({{own->second, 1}, {y, 1}}, 1);
-    else if (other != labelled_.end())
-      model_.at_most({{other->second, 1}, {y, 1}}, 1);
-    if (!right_.empty()) equal_if(right_.at(a), right_.at(b), y, 1);
-  }
+  const auto own = labelled_.find(a), other = labelled_.find(b);
+  if (wait.by_label) model_.at_least({{own->second, 1}, {y, -1}}, 0);
+  if (!wait.same_order) return;
+  if (own != labelled_.end() && other != labelled_.end() && problem_.label[at(a)] == problem_.label[at(b)])
+    equal_if(own->second, other->second, y, 1);
+  else if (own != labelled_.end())
+    model_.at_most({{own->second, 1}, {y, 1}}, 1);
+  else if (other != labelled_.end())
+    model_.at_most({{other->second, 1}, {y, 1}}, 1);
+  if (!left_.empty()) equal_if(left_.at(a), left_.at(b), y, 1);
 }
 
-void Formulation::add_reads(int array) {
-  const FusionGraph& graph = facts_.graph;
-  std::set<ArrayRead> reads;
-  for (const int e : graph.out_of(array)) {
-    const GraphEdge& edge = graph.edge(e);
-    if (!is_ordered(edge.port) || !inside(edge.to)) continue;
-    reads.insert({edge.to, edge.port == Port::Source ? graph[edge.to].label : 0});
+/// Whether it is made in memory, and how often it is read.
+void Formulation::add_array(int number) {
+  const ClusterProblem::Data& data = problem_.arrays[at(number)];
+  const bool here = inside(data.maker);
+  const auto fusible = [&](int reader) {
+    return here && inside(reader) && together_.contains(std::minmax(data.maker, reader));
+  };
+  if (here) {
+    const bool kept = data.kept || std::any_of(data.readings.begin(), data.readings.end(),
+                                               [&](const Reading& r) { return !fusible(r.reader); });
+    const int w = memory_[number] = model_.add(fmt::format("w_{}", number), kept ? 1 : 0, 1, data.write);
+    for (const Reading& reading : data.readings)
+      if (fusible(reading.reader))
+        model_.at_least({{w, 1}, {together(data.maker, reading.reader), 1}}, 1);
+    if (const auto label = labelled_.find(data.maker); label != labelled_.end())
+      model_.at_most({{label->second, 1}, {w, 1}}, 1);
   }
-  for (auto read = reads.begin(); read != reads.end(); ++read) {
-    const auto own = together_.find(std::minmax(array, read->reader));
-    const bool fusible = inside(array) && own != together_.end();
+  if (data.read == 0) return;
+  std::set<Reading> readings;
+  for (const Reading& reading : data.readings)
+    if (inside(reading.reader)) readings.insert(reading);
+  for (auto reading = readings.begin(); reading != readings.end(); ++reading) {
     std::vector<Term> once;
-    for (auto earlier = reads.begin(); earlier != read; ++earlier) add_same(array, *earlier, *read, once);
-    if (fusible) {
-      model_.variables[at(own->second)].cost -= 1;
-      once.push_back({own->second, 1});
+    for (auto earlier = readings.begin(); earlier != reading; ++earlier)
+      add_same(number, *earlier, *reading, once);
+    if (fusible(reading->reader)) {
+      const int y = together(data.maker, reading->reader);
+      model_.variables[at(y)].cost -= data.read;
+      once.push_back({y, 1});
     }
     if (once.size() > 1) model_.at_most(std::move(once), 1);
   }
 }
 
-void Formulation::add_same(int array, const ArrayRead& first, const ArrayRead& second, std::vector<Term>& once) {
-  const auto label = [&](const ArrayRead& read) {
-    return read.label != 0 ? read.label : facts_.label[at(read.reader)];
+void Formulation::add_same(int array, const Reading& first, const Reading& second, std::vector<Term>& once) {
+  const auto label = [&](const Reading& reading) {
+    if (reading.label != 0 || problem_.label.empty()) return reading.label;
+    return problem_.label[at(reading.reader)];
   };
   const int a = label(first), b = label(second);
   const bool fixed_a = first.label != 0, fixed_b = second.label != 0;
-  if (first.reader != second.reader && !facts_.may_meet(first.reader, second.reader)) return;
+  if (first.reader != second.reader && !problem_.may_meet(first.reader, second.reader)) return;
   if (a != b && (fixed_a || fixed_b)) return;
   const int s = model_.add_integer(
-      fmt::format("s_{}_{}_{}_{}_{}", array, first.reader, first.label, second.reader, second.label), 0, 1, -1);
+      fmt::format("s_{}_{}_{}_{}_{}", array, first.reader, first.label, second.reader, second.label), 0, 1,
+      -problem_.arrays[at(array)].read);
   same_.push_back({array, first, second, s});
   once.push_back({s, 1});
   if (first.reader != second.reader)
@@ -137,8 +138,34 @@ void Formulation::add_same(int array, const ArrayRead& first, const ArrayRead& s
     if (a != 0) model_.at_most({{s, 1}, {own->second, 1}}, 1);
     if (b != 0) model_.at_most({{s, 1}, {other->second, 1}}, 1);
   }
-  if (!right_.empty() && first.reader != second.reader)
-    equal_if(right_.at(first.reader), right_.at(second.reader), s, 1);
+  if (!left_.empty() && first.reader != second.reader)
+    equal_if(left_.at(first.reader), left_.at(second.reader), s, 1);
+}
+
+/// Nodes that never meet are not both with a third one, and some sets of nodes are not all together.
+void Formulation::add_sets() {
+  if (!problem_.never.empty()) {
+    std::map<int, std::vector<std::pair<int, int>>> partners;
+    for (const auto& [pair, y] : together_) {
+      partners[pair.first].push_back({pair.second, y});
+      partners[pair.second].push_back({pair.first, y});
+    }
+    for (const auto& [node, all] : partners)
+      for (std::size_t i = 0; i < all.size(); ++i)
+        for (std::size_t k = i + 1; k < all.size(); ++k)
+          if (problem_.never[at(all[i].first)][at(all[k].first)])
+            model_.at_most({{all[i].second, 1}, {all[k].second, 1}}, 1);
+  }
+  for (const std::vector<int>& set : problem_.not_all) {
+    if (!std::all_of(set.begin(), set.end(), [&](int node) { return inside(node); })) continue;
+    std::vector<Term> terms;
+    for (std::size_t i = 0; i < set.size(); ++i)
+      for (std::size_t k = i + 1; k < set.size(); ++k)
+        if (const auto y = together_.find(std::minmax(set[i], set[k])); y != together_.end())
+          terms.push_back({y->second, 1});
+    const double most = static_cast<double>(terms.size()) - 1;
+    model_.at_most(std::move(terms), most);
+  }
 }
 
 int Formulation::cut_off(std::span<const double> values) {
@@ -152,10 +179,8 @@ int Formulation::cut_circles(std::span<const double> values) {
     double length;
   };
   std::map<int, std::vector<Step>> steps;
-  for (const GraphPair& pair : facts_.pairs)
-    if (inside(pair.from) && inside(pair.to)) steps[pair.from].push_back({pair.to, -1, 0});
-  for (const FusionGraph::Before& pair : facts_.graph.before())
-    if (inside(pair.first) && inside(pair.second)) steps[pair.first].push_back({pair.second, -1, 0});
+  for (const ClusterProblem::Wait& wait : problem_.waits)
+    if (inside(wait)) steps[wait.first].push_back({wait.second, -1, 0});
   for (const auto& [pair, y] : together_) {
     const double length = std::max(0.0, 1 - values[at(y)]);
     if (length > 1 - tolerance) continue;
@@ -191,10 +216,8 @@ int Formulation::cut_circles(std::span<const double> values) {
       if (back[node].second >= 0) way.insert(back[node].second);
     found.insert({std::move(way), y});
   };
-  for (const GraphPair& pair : facts_.pairs)
-    if (inside(pair.from) && inside(pair.to)) search(pair.from, pair.to);
-  for (const FusionGraph::Before& pair : facts_.graph.before())
-    if (inside(pair.first) && inside(pair.second)) search(pair.first, pair.second);
+  for (const ClusterProblem::Wait& wait : problem_.waits)
+    if (inside(wait)) search(wait.first, wait.second);
   for (const auto& [way, y] : found) {
     std::vector<Term> terms;
     for (const int variable : way) terms.push_back({variable, 1});
@@ -227,7 +250,7 @@ int Formulation::cut_triangles(std::span<const double> values) {
 }
 
 int Formulation::cut_triples(std::span<const double> values) {
-  std::map<std::pair<int, ArrayRead>, std::vector<const Same*>> earlier;
+  std::map<std::pair<int, Reading>, std::vector<const Same*>> earlier;
   for (const Same& same : same_)
     if (same.first.reader != same.second.reader && values[at(same.variable)] > tolerance)
       earlier[{same.array, same.second}].push_back(&same);
@@ -252,42 +275,45 @@ int Formulation::cut_triples(std::span<const double> values) {
   return count;
 }
 
-std::vector<double> Formulation::values_of(const Partition& partition) const {
-  const FusionGraph& graph = facts_.graph;
+std::vector<double> Formulation::values_of(const Chosen& chosen) const {
   std::vector<double> values(model_.variables.size());
-  const std::vector<bool> manifest = manifest_of(facts_, partition);
+  const auto same_cluster = [&](int a, int b) { return chosen.cluster[at(a)] == chosen.cluster[at(b)]; };
   std::map<int, int> times;
-  for (const auto& [node, variable] : time_) times[partition.cluster[at(node)]] = 0;
+  for (const auto& [node, variable] : time_) times[chosen.cluster[at(node)]] = 0;
   int next = 0;
   for (auto& [cluster, time] : times) time = next++;
-  for (const auto& [node, v] : time_) values[at(v)] = times[partition.cluster[at(node)]];
-  for (const auto& [node, v] : memory_) values[at(v)] = manifest[at(node)];
-  for (const auto& [node, v] : labelled_) values[at(v)] = partition.order[at(node)] > 1;
-  for (const auto& [node, v] : right_) values[at(v)] = partition.order[at(node)] == 1;
-  for (const auto& [pair, v] : together_)
-    values[at(v)] = partition.cluster[at(pair.first)] == partition.cluster[at(pair.second)];
+  for (const auto& [node, v] : time_) values[at(v)] = times[chosen.cluster[at(node)]];
+  for (const auto& [node, v] : labelled_) values[at(v)] = chosen.order[at(node)] > 1;
+  for (const auto& [node, v] : left_) values[at(v)] = chosen.order[at(node)] == 1;
+  for (const auto& [pair, v] : together_) values[at(v)] = same_cluster(pair.first, pair.second);
+  for (const auto& [array, v] : memory_) {
+    const ClusterProblem::Data& data = problem_.arrays[at(array)];
+    values[at(v)] = data.kept || std::any_of(data.readings.begin(), data.readings.end(), [&](const Reading& r) {
+                      return !same_cluster(data.maker, r.reader);
+                    });
+  }
   if (last_ >= 0) values[at(last_)] = next - 1;
-  std::set<std::pair<int, ArrayRead>> taken;
+  std::set<std::pair<int, Reading>> taken;
   for (const Same& same : same_) {
-    const auto order = [&](const ArrayRead& read) {
-      return read.label != 0 ? read.label : partition.order[at(read.reader)];
+    const auto order = [&](const Reading& reading) {
+      return reading.label != 0 || chosen.order.empty() ? reading.label : chosen.order[at(reading.reader)];
     };
-    const int cluster = partition.cluster[at(same.second.reader)];
-    if (partition.cluster[at(same.first.reader)] != cluster || order(same.first) != order(same.second)) continue;
-    if (graph[same.array].kind != Combinator::Input && partition.cluster[at(same.array)] == cluster) continue;
+    const int maker = problem_.arrays[at(same.array)].maker;
+    if (!same_cluster(same.first.reader, same.second.reader) || order(same.first) != order(same.second)) continue;
+    if (maker >= 0 && same_cluster(maker, same.second.reader)) continue;
     if (taken.insert({same.array, same.second}).second) values[at(same.variable)] = 1;
   }
   return values;
 }
 
-void Formulation::read(std::span<const double> values, std::vector<int>& set, std::vector<bool>& right) const {
+void Formulation::read(std::span<const double> values, std::vector<int>& set, std::vector<bool>& left) const {
   for (const auto& [pair, v] : together_) {
     const int from = set[at(pair.first)], to = set[at(pair.second)];
     if (values[at(v)] < 0.5 || from == to) continue;
     for (const auto& [node, variable] : time_)
       if (set[at(node)] == from) set[at(node)] = to;
   }
-  for (const auto& [node, v] : right_) right[at(node)] = values[at(v)] > 0.5;
+  for (const auto& [node, v] : left_) left[at(node)] = values[at(v)] > 0.5;
 }
 
 }  // namespace twill

@@ -1,11 +1,11 @@
-// The choice of clusters as a linear program: some nodes of a fusion graph, of which all others are independent.
+// The choice of clusters as a linear program, for some nodes of which all others are independent.
 //
 // Variables
 //   p_a       when a runs: nodes of one cluster at the same time, others at least 1 apart
 //   y_ab      1 if a and b are in one cluster; for pairs where that may save something
 //   w_a       1 if the array of a is made in memory: some reader of it is elsewhere
-//   o_a       1 if a makes its array in the order of its label (graph_facts.h), not completely
-//   r_a       1 if a makes it from right to left; only if the graph has scans from both ends
+//   o_a       1 if a makes its array in the order of its label, not completely
+//   l_a       1 if a makes it from right to left; only if others have to make theirs from left to right
 //   s_ij      1 if the reads i and j of one array are the same: same cluster, same order
 // A cluster reads an array once for every order, so the reads of an array are those of its readers that are
 // elsewhere, less those that are the same as an earlier one: sum of (1 - y_ai) - sum of s_ij, where every read i
@@ -24,46 +24,42 @@
 #pragma once
 
 #include "cluster/linear.h"
-#include "cluster/partition.h"
+#include "cluster/problem.h"
 
 #include <map>
+#include <span>
 
 namespace twill {
 
 class Formulation {
  public:
-  Formulation(const GraphFacts& facts, std::span<const int> nodes, GraphCost cost);
+  Formulation(const ClusterProblem& problem, std::span<const int> nodes);
 
   const LinearModel& model() const { return model_; }
-  /// Adds rows that all partitions obey and that these values, which need not be whole numbers, do not; says how
+  /// Adds rows that all choices obey and that these values, which need not be whole numbers, do not; says how
   /// many.
   int cut_off(std::span<const double> values);
-  /// A partition as values of the variables.
-  std::vector<double> values_of(const Partition& partition) const;
+  /// A choice as values of the variables.
+  std::vector<double> values_of(const Chosen& chosen) const;
   /// Joins the sets of nodes that are in one cluster, and says who runs to the left. `set`: by node.
-  void read(std::span<const double> values, std::vector<int>& set, std::vector<bool>& right) const;
+  void read(std::span<const double> values, std::vector<int>& set, std::vector<bool>& left) const;
 
  private:
-  /// An array read by a node, in the node's own order or in that of a label.
-  struct ArrayRead {
-    int reader;
-    int label;  // 0: the reader's own order
-    friend auto operator<=>(const ArrayRead&, const ArrayRead&) = default;
-  };
+  using Reading = ClusterProblem::Reading;
+  using Term = LinearModel::Term;
   struct Same {
     int array;
-    ArrayRead first, second;
+    Reading first, second;
     int variable;
   };
 
-  using Term = LinearModel::Term;
-
   bool inside(int node) const { return time_.contains(node); }
-  bool minimises_reads() const { return cost_ == GraphCost::Reads || cost_ == GraphCost::ReadsWrites; }
+  bool inside(const ClusterProblem::Wait& wait) const { return inside(wait.first) && inside(wait.second); }
   void add_nodes(std::span<const int> nodes);
-  void add_pair(const GraphPair& pair);
-  void add_reads(int array);
-  void add_same(int array, const ArrayRead& first, const ArrayRead& second, std::vector<Term>& once);
+  void add_wait(const ClusterProblem::Wait& wait);
+  void add_array(int number);
+  void add_same(int array, const Reading& first, const Reading& second, std::vector<Term>& once);
+  void add_sets();
   /// The variable of a pair, a new one if need be.
   int together(int a, int b);
   /// The two are equal if the variable, which is 0 or 1, is 1.
@@ -72,11 +68,11 @@ class Formulation {
   int cut_triangles(std::span<const double> values);
   int cut_triples(std::span<const double> values);
 
-  const GraphFacts& facts_;
-  GraphCost cost_;
+  const ClusterProblem& problem_;
   LinearModel model_;
-  std::map<int, int> time_, memory_, labelled_, right_;  // variables by node
-  std::map<std::pair<int, int>, int> together_;          // by pair, the smaller node first
+  std::map<int, int> time_, labelled_, left_;    // variables by node
+  std::map<int, int> memory_;                    // by array
+  std::map<std::pair<int, int>, int> together_;  // by pair, the smaller node first
   std::vector<Same> same_;
   int last_ = -1;  // the highest time
   double span_ = 0;

@@ -43,11 +43,9 @@ GraphFacts::GraphFacts(const FusionGraph& all) : graph(all) {
   } while (find_labels());
 }
 
-bool GraphFacts::may_meet(int a, int b) const { return !apart_[at(a)][at(b)] && !apart_[at(b)][at(a)]; }
-
 void GraphFacts::close_paths() {
   const std::size_t count = at(graph.size());
-  after_.assign(count, std::vector<bool>(count));
+  std::vector<std::vector<bool>> after(count, std::vector<bool>(count));
   apart_.assign(count, std::vector<bool>(count));
   std::vector<std::vector<std::pair<int, bool>>> next(count);  // (node, is it strictly later?)
   for (const GraphPair& pair : pairs) next[at(pair.from)].push_back({pair.to, !pair.fusible()});
@@ -58,9 +56,9 @@ void GraphFacts::close_paths() {
   };
   for (auto node = graph.sorted().rbegin(); node != graph.sorted().rend(); ++node) {
     for (const auto& [other, strictly] : next[at(*node)]) {
-      after_[at(*node)][at(other)] = true;
-      add(after_[at(*node)], after_[at(other)]);
-      add(apart_[at(*node)], strictly ? after_[at(other)] : apart_[at(other)]);
+      after[at(*node)][at(other)] = true;
+      add(after[at(*node)], after[at(other)]);
+      add(apart_[at(*node)], strictly ? after[at(other)] : apart_[at(other)]);
       if (strictly) apart_[at(*node)][at(other)] = true;
     }
   }

@@ -27,18 +27,13 @@ struct GraphFacts {
   /// By node: must be in memory.
   std::vector<bool> manifest;
 
-  /// Can the two be in one cluster, as far as what has to run between them is concerned?
-  bool may_meet(int a, int b) const;
   /// Is `b` in a later cluster than `a`, whatever is chosen?
   bool is_apart(int a, int b) const { return apart_[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)]; }
-  /// Does `b` need, through however many others, what `a` makes?
-  bool comes_after(int a, int b) const { return after_[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)]; }
 
  private:
   bool find_labels();
   void close_paths();
 
-  std::vector<std::vector<bool>> after_;
   std::vector<std::vector<bool>> apart_;  // [a][b]: b runs after something that needs all of a or what follows
 };
 

@@ -1,7 +1,6 @@
 #include "cluster/optimal.h"
 
 #include "base/error.h"
-#include "cluster/formulation.h"
 
 #include <algorithm>
 #include <chrono>
@@ -16,94 +15,51 @@ namespace {
 
 std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
-constexpr int most_rounds = 40;
-
-using Clock = std::chrono::steady_clock;
-
 std::vector<int> each_by_itself(const FusionGraph& graph) {
   std::vector<int> set(at(graph.size()));
   std::iota(set.begin(), set.end(), 0);
   return set;
 }
 
-/// Nodes whose clusters depend on each other: those that a circle of dependences, taken backward as well where
-/// two nodes may end up in one cluster, goes through. What they choose is nobody else's business.
-class Parts {
- public:
-  Parts(const GraphFacts& facts, bool share_reads) : next_(at(facts.graph.size())) {
-    const FusionGraph& graph = facts.graph;
-    const auto link = [&](int a, int b) {
-      next_[at(a)].push_back(b);
-      next_[at(b)].push_back(a);
-    };
-    for (const GraphPair& pair : facts.pairs) {
-      if (graph[pair.from].kind == Combinator::Input) continue;
-      next_[at(pair.from)].push_back(pair.to);
-      if (pair.fusible()) next_[at(pair.to)].push_back(pair.from);
-    }
-    for (const FusionGraph::Before& pair : graph.before()) next_[at(pair.first)].push_back(pair.second);
-    if (share_reads)
-      for (int array = 0; array < graph.size(); ++array) {
-        std::set<int> readers;
-        for (const int e : graph.out_of(array))
-          if (is_ordered(graph.edge(e).port)) readers.insert(graph.edge(e).to);
-        for (auto a = readers.begin(); a != readers.end(); ++a)
-          for (auto b = std::next(a); b != readers.end(); ++b)
-            if (facts.may_meet(*a, *b)) link(*a, *b);
-      }
-    find(graph);
+/// The graph as a problem: a node makes one array, its own.
+ClusterProblem problem_of(const GraphFacts& facts, GraphCost cost) {
+  const FusionGraph& graph = facts.graph;
+  const std::size_t count = at(graph.size());
+  ClusterProblem problem;
+  problem.count = graph.size();
+  problem.later.assign(count, std::vector<bool>(count));
+  for (int a = 0; a < graph.size(); ++a)
+    for (int b = 0; b < graph.size(); ++b) problem.later[at(a)][at(b)] = facts.is_apart(a, b);
+  const bool writes = cost == GraphCost::Manifest || cost == GraphCost::ReadsWrites;
+  const bool reads = cost == GraphCost::Reads || cost == GraphCost::ReadsWrites;
+  problem.last = cost == GraphCost::Clusters ? 1 : 0;
+  for (const GraphPair& pair : facts.pairs) {
+    if (graph[pair.from].kind == Combinator::Input) continue;
+    ClusterProblem::Wait wait{pair.from, pair.to, !pair.fusible()};
+    for (const int e : pair.edges) (graph.edge(e).port == Port::Source ? wait.by_label : wait.same_order) = true;
+    problem.waits.push_back(wait);
+    if (cost == GraphCost::Unfused && pair.fusible()) problem.saves[std::minmax(pair.from, pair.to)] = 1;
   }
-
-  const std::vector<std::vector<int>>& parts() const { return parts_; }
-
- private:
-  /// Strongly connected components, after Kosaraju, without recursion.
-  void find(const FusionGraph& graph) {
-    const std::size_t count = next_.size();
-    std::vector<std::vector<int>> back(count);
-    for (std::size_t a = 0; a < count; ++a)
-      for (const int b : next_[a]) back[at(b)].push_back(static_cast<int>(a));
-    std::vector<int> finished;
-    std::vector<bool> seen(count);
-    for (int root = 0; root < graph.size(); ++root) {
-      if (seen[at(root)]) continue;
-      std::vector<std::pair<int, std::size_t>> path = {{root, 0}};
-      seen[at(root)] = true;
-      while (!path.empty()) {
-        auto& [node, k] = path.back();
-        if (k == next_[at(node)].size()) {
-          finished.push_back(node);
-          path.pop_back();
-          continue;
-        }
-        const int other = next_[at(node)][k++];
-        if (seen[at(other)]) continue;
-        seen[at(other)] = true;
-        path.push_back({other, 0});
-      }
+  for (const FusionGraph::Before& pair : graph.before()) problem.waits.push_back({pair.first, pair.second, true});
+  problem.both_ways = graph.has(Combinator::ScanLeft) && graph.has(Combinator::ScanRight);
+  problem.label = facts.label;
+  for (int node = 0; node < graph.size(); ++node) {
+    const Combinator kind = graph[node].kind;
+    problem.runs_left.push_back(kind == Combinator::ScanLeft ? 0 : kind == Combinator::ScanRight ? 1 : -1);
+    ClusterProblem::Data data;
+    data.maker = kind == Combinator::Input ? -1 : node;
+    data.kept = facts.manifest[at(node)];
+    data.write = writes ? 1 : 0;
+    data.read = reads ? 1 : 0;
+    for (const int e : graph.out_of(node)) {
+      const GraphEdge& edge = graph.edge(e);
+      if (is_ordered(edge.port))
+        data.readings.push_back({edge.to, edge.port == Port::Source ? graph[edge.to].label : 0});
     }
-    std::fill(seen.begin(), seen.end(), false);
-    for (auto root = finished.rbegin(); root != finished.rend(); ++root) {
-      if (seen[at(*root)] || graph[*root].kind == Combinator::Input) continue;
-      std::vector<int> part, open = {*root};
-      seen[at(*root)] = true;
-      while (!open.empty()) {
-        const int node = open.back();
-        open.pop_back();
-        part.push_back(node);
-        for (const int other : back[at(node)])
-          if (!seen[at(other)]) {
-            seen[at(other)] = true;
-            open.push_back(other);
-          }
-      }
-      std::sort(part.begin(), part.end());
-      parts_.push_back(std::move(part));
-    }
+    problem.arrays.push_back(std::move(data));
   }
-
-  std::vector<std::vector<int>> next_, parts_;
-};
+  return problem;
+}
 
 /// What no partition can do without.
 double least_cost(const GraphFacts& facts, GraphCost cost) {
@@ -176,9 +132,7 @@ Partition greedy_partition(const GraphFacts& facts, Greed greed) {
 }
 
 Optimum optimal_partition(const GraphFacts& facts, GraphCost cost, const SolveOptions& options) {
-  const FusionGraph& graph = facts.graph;
-  const Clock::time_point start = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  const auto start = std::chrono::steady_clock::now();
   const bool few = cost == GraphCost::Clusters;
   const double least = least_cost(facts, cost);
   Optimum result;
@@ -187,64 +141,26 @@ Optimum optimal_partition(const GraphFacts& facts, GraphCost cost, const SolveOp
     result.partition = std::move(*partition);
     result.cost = cost_of(facts, result.partition, cost);
     result.bound = std::max(least, result.cost - saved);
-    result.seconds = elapsed();
-  };
-
-  // Everything that may be together in one cluster is often possible, and then nothing is better.
-  const bool share_reads = cost == GraphCost::Reads || cost == GraphCost::ReadsWrites;
-  std::vector<std::vector<int>> parts = Parts(facts, share_reads).parts();
-  std::vector<int> set = each_by_itself(graph);
-  for (const std::vector<int>& part : parts)
-    for (const int node : part) set[at(node)] = part.front();
-  if (auto together = complete(facts, set, {}, few); together && cost_of(facts, *together, cost) <= least) {
-    take(std::move(together), 0);
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
-  }
-  // The highest number is that of the longest way through all parts.
-  if (few) {
-    std::vector<int> all;
-    for (const std::vector<int>& part : parts) all.insert(all.end(), part.begin(), part.end());
-    parts = {std::move(all)};
-  }
+  };
+  const ClusterProblem problem = problem_of(facts, cost);
 
-  set = each_by_itself(graph);
-  std::vector<bool> right(at(graph.size()));
-  std::vector<Partition> known;
-  double saved = 0;  // what better solutions might save
-  std::unique_ptr<LinearSolver> solver;
-  for (const std::vector<int>& part : parts) {
-    Formulation formulation(facts, part, cost);
-    if (!formulation.model().has_choice()) continue;
-    if (!solver) solver = options.open();
-    // Every round says more; when it says nothing new, or takes too long, the solver goes on alone.
-    for (int round = 0; round < most_rounds && elapsed() < options.seconds / 2; ++round) {
-      const std::vector<double> relaxed = solver->relax(formulation.model(), options.seconds - elapsed());
-      if (relaxed.empty() || formulation.cut_off(relaxed) == 0) break;
-    }
-    if (options.look) options.look(formulation.model());
-    if (known.empty()) known = {greedy_partition(facts, Greed::TopDown), greedy_partition(facts, Greed::BottomUp)};
-    std::vector<double> best;
-    for (const Partition& partition : known) {
-      std::vector<double> values = formulation.values_of(partition);
-      ensure(formulation.model().holds(values), "a partition is a solution of the linear program");
-      if (best.empty() || formulation.model().cost_of(values) < formulation.model().cost_of(best))
-        best = std::move(values);
-    }
-    ++result.solved;
-    const LinearSolution found =
-        solver->solve(formulation.model(), std::max(options.seconds - elapsed(), 0.0), best);
-    const double greedy = formulation.model().cost_of(best);
-    if (!found.values.empty() && formulation.model().cost_of(found.values) < greedy - 1e-6) best = found.values;
-    else ensure(!found.proven || found.values.empty() || formulation.model().cost_of(found.values) < greedy + 1e-6,
-                "nothing is better than what the solver proves to be the best");
-    // Costs are whole numbers.
-    const double reached = formulation.model().cost_of(best);
-    if (!found.proven || found.values.empty())
-      saved += std::max(0.0, std::round(reached) - std::ceil(found.bound - 1e-6));
-    formulation.read(best, set, right);
+  // All that may be together in one cluster is often possible, and then nothing is better.
+  std::vector<int> set = each_by_itself(facts.graph);
+  for (const std::vector<int>& part : independent_parts(problem))
+    for (const int node : part) set[at(node)] = part.front();
+  if (auto together = complete(facts, set, {}, few); together && cost_of(facts, *together, cost) <= least)
+    return take(std::move(together), 0);
+
+  std::vector<Chosen> known;
+  for (const Greed greed : {Greed::TopDown, Greed::BottomUp}) {
+    Partition partition = greedy_partition(facts, greed);
+    known.push_back({std::move(partition.cluster), std::move(partition.order)});
   }
-  take(complete(facts, set, right, few), saved);
-  return result;
+  const BestChoice best = best_choice(problem, known, true, options);
+  result.solved = best.solved;
+  return take(complete(facts, best.set, best.left, few), best.may_save);
 }
 
 }  // namespace twill

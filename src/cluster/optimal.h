@@ -1,10 +1,8 @@
 // The best way to cut a fusion graph into clusters.
 #pragma once
 
-#include "cluster/linear.h"
 #include "cluster/partition.h"
-
-#include <functional>
+#include "cluster/solve.h"
 
 namespace twill {
 
@@ -17,13 +15,6 @@ struct Optimum {
   bool proven() const { return cost <= bound + 1e-6; }
   /// How much of the cost might be saved, at most.
   double gap() const { return proven() ? 0 : (cost - bound) / cost; }
-};
-
-/// How the solver is asked. `open` is called when there is something to solve.
-struct SolveOptions {
-  double seconds = 2;
-  std::function<std::unique_ptr<LinearSolver>()> open = [] { return open_cbc(); };
-  std::function<void(const LinearModel&)> look = {};  // sees every model before it is solved
 };
 
 Optimum optimal_partition(const GraphFacts& facts, GraphCost cost, const SolveOptions& options = {});
