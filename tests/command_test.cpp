@@ -353,7 +353,8 @@ TEST_F(Command, ShowAfterAPass) {
   expect({"show", program_, "--as", "loop"}, 2,
          "error[E0711]: a program cannot be shown as 'loop'\n  help: did you mean 'loops'?\n");
   expect({"show", program_, "--as", "c", "--cluster", "best"}, 2,
-         "error[E0714]: there is no way to choose clusters called 'best'\n  help: one of: greedy, none\n");
+         "error[E0714]: there is no way to choose clusters called 'best'\n  help: one of: greedy, "
+         "greedy-bottom, optimal, none\n");
 }
 
 // ---- cluster

@@ -4,6 +4,7 @@
 // order in which they can run, and the reason for every pair of neighbours that stays apart.
 #pragma once
 
+#include "cluster/solve.h"
 #include "fuse/sets.h"
 
 namespace twill {
@@ -11,6 +12,10 @@ namespace twill {
 struct Clustering {
   std::vector<ClusterSets> lists;  // one for every list of stages in the program
   std::vector<Reason> done, not_done;
+  double cost = 0, bound = 0;  // of the best choice: what it costs, and what no choice costs less than
+
+  /// How much of the cost another choice might save, at most; 0: none is better.
+  double gap() const { return cost <= bound * (1 + 1e-9) ? 0 : (cost - bound) / cost; }
 };
 
 /// Every stage by itself.
@@ -19,5 +24,13 @@ Clustering cluster_none(const Program& program);
 /// Stages join the first set that they can join, in the order of the program: sets with what they read first,
 /// then, when all have done so, sets that run over the same range.
 Clustering cluster_greedy(const Program& program);
+
+/// The same, but the last stages choose first.
+Clustering cluster_from_below(const Program& program);
+
+/// The clusters that move the fewest bytes: arrays that are made in memory, and arrays that are read, once for
+/// every cluster. Sizes that are not known count as equal. Where the greedy choice is proven to be the best
+/// nothing is solved.
+Clustering cluster_optimal(const Program& program, const SolveOptions& options = {});
 
 }  // namespace twill

@@ -17,6 +17,13 @@ std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
 constexpr int most_rounds = 40;
 
+/// What sums of costs are wrong by, at most.
+double tolerance(const LinearModel& model) {
+  double most = 0;
+  for (const LinearModel::Variable& v : model.variables) most += std::abs(v.cost);
+  return 1e-6 * (1 + most);
+}
+
 /// Strongly connected components, after Kosaraju, without recursion. `next`: by node.
 std::vector<std::vector<int>> circles_of(const std::vector<std::vector<int>>& next) {
   const std::size_t count = next.size();
@@ -110,20 +117,18 @@ BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> kn
     std::vector<double> values;
     for (const Chosen& chosen : known) {
       std::vector<double> of_this = formulation.values_of(chosen);
-      ensure(model.holds(of_this), "a known choice is a solution of the linear program");
+      if (!model.holds(of_this)) continue;
       if (values.empty() || model.cost_of(of_this) < model.cost_of(values)) values = std::move(of_this);
     }
-    const double before = model.cost_of(values);
     const LinearSolution found = solver->solve(model, left(), values);
     const bool solved = !found.values.empty();
-    if (solved && model.cost_of(found.values) < before) values = found.values;
-    const double cost = model.cost_of(values);
-    const double bound = whole ? std::ceil(found.bound - 1e-6) : found.bound;
-    if (!found.proven || !solved)
-      best.may_save += std::max(0.0, cost - bound);
-    else
-      ensure(model.cost_of(found.values) <= before + 1e-6 * (1 + std::abs(before)),
+    if (solved && !values.empty())
+      ensure(!found.proven || model.cost_of(found.values) <= model.cost_of(values) + tolerance(model),
              "nothing is better than what the solver proves to be the best");
+    if (solved && (values.empty() || model.cost_of(found.values) < model.cost_of(values))) values = found.values;
+    if (values.empty()) continue;  // everybody stays alone
+    const double bound = whole ? std::ceil(found.bound - 1e-6) : found.bound;
+    if (!found.proven || !solved) best.may_save += std::max(0.0, model.cost_of(values) - bound);
     formulation.read(values, best.set, best.left);
   }
   return best;

@@ -22,8 +22,7 @@ struct BestChoice {
   int solved = 0;          // problems that a solver had to be asked about
 };
 
-/// The best choice, at least as good as all that are known already. `known`: at least one. `whole`: all costs
-/// are whole numbers.
+/// The best choice, at least as good as all that are known already. `whole`: all costs are whole numbers.
 BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> known, bool whole,
                        const SolveOptions& options);
 

@@ -11,7 +11,7 @@
 namespace twill {
 
 /// Which stages share a pass.
-enum class Clusters { None, Greedy };
+enum class Clusters { None, Greedy, FromBelow, Optimal };
 
 struct Options {
   bool simplify =
@@ -30,6 +30,7 @@ struct Compilation {
   Options options;
   std::optional<Plan> plan;
   std::vector<Reason> fused, apart;  // stages that became one or nothing, and those that stayed apart
+  std::optional<double> cluster_gap;  // if the best clusters were asked for: what share of the bytes might be saved
   std::vector<Reason> reasons;       // what else was decided, and what was not possible
   std::optional<Schedule> schedule;
   std::optional<nest::Nest> nest;

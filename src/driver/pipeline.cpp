@@ -18,12 +18,23 @@ void simplify_program(Compilation& c) {
   c.apart = std::move(simplified.not_done);
 }
 
+Clustering clusters(const Compilation& c) {
+  switch (c.options.clusters) {
+    case Clusters::None: return {};
+    case Clusters::Greedy: return cluster_greedy(*c.program);
+    case Clusters::FromBelow: return cluster_from_below(*c.program);
+    case Clusters::Optimal: return cluster_optimal(*c.program);
+  }
+  return {};
+}
+
 void plan(Compilation& c) {
   if (c.options.plan) {
     c.plan = c.options.plan;
     return;
   }
-  Clustering clustering = c.options.clusters == Clusters::Greedy ? cluster_greedy(*c.program) : Clustering{};
+  Clustering clustering = clusters(c);
+  if (c.options.clusters == Clusters::Optimal) c.cluster_gap = clustering.gap();
   c.fused.insert(c.fused.end(), clustering.done.begin(), clustering.done.end());
   // What the last choice says about two stages counts more than what was said before.
   c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());

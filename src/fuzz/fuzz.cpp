@@ -127,7 +127,13 @@ FuzzCase fuzz_case(std::uint64_t seed, const FuzzOptions& options) {
   one.simplify = for_plans.chance(75);
   const std::shared_ptr<const Program> planned = one.planned();
   const Machine& machine = options.judge.machine;
-  one.plans.push_back(default_plan(planned, machine, cluster_greedy(*planned).lists).plan);
+  // Every way to choose clusters, where it makes a difference.
+  for (const Clustering& clustering :
+       {cluster_greedy(*planned), cluster_from_below(*planned), cluster_optimal(*planned)}) {
+    Plan plan = default_plan(planned, machine, clustering.lists).plan;
+    if (std::find(one.plans.begin(), one.plans.end(), plan) == one.plans.end())
+      one.plans.push_back(std::move(plan));
+  }
   for (int k = 0; k < options.plans; ++k) one.plans.push_back(random_plan(planned, machine, for_plans));
   return one;
 }

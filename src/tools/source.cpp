@@ -6,6 +6,8 @@
 #include "tools/command.h"
 
 #include <fmt/format.h>
+
+#include <map>
 #include <fmt/ranges.h>
 
 namespace twill {
@@ -34,16 +36,24 @@ void add_source(CLI::App& app, Source& source) {
 }
 
 void add_clusters(CLI::App& app, std::string& clusters) {
-  app.add_option("--cluster", clusters, "Stages that share a pass: greedy, or none to fuse nothing at all")
+  app.add_option("--cluster", clusters,
+                 "Stages that share a pass: greedy, greedy-bottom (the last stages choose first), optimal (the "
+                 "fewest bytes moved), or none to fuse nothing at all")
       ->type_name("CHOICE")
       ->capture_default_str();
 }
 
 void set_clusters(const std::string& clusters, Options& options) {
-  if (clusters != "greedy" && clusters != "none")
+  static const std::map<std::string, Clusters> ways = {{"greedy", Clusters::Greedy},
+                                                       {"greedy-top", Clusters::Greedy},
+                                                       {"greedy-bottom", Clusters::FromBelow},
+                                                       {"optimal", Clusters::Optimal},
+                                                       {"none", Clusters::None}};
+  const auto found = ways.find(clusters);
+  if (found == ways.end())
     usage("E0714", fmt::format("there is no way to choose clusters called '{}'", clusters),
-          "one of: greedy, none");
-  options.clusters = clusters == "none" ? Clusters::None : Clusters::Greedy;
+          "one of: greedy, greedy-bottom, optimal, none");
+  options.clusters = found->second;
   options.simplify = clusters != "none";
 }
 

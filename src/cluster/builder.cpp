@@ -1,0 +1,382 @@
+#include "cluster/builder.h"
+
+#include "fuse/profit.h"
+#include "fuse/share.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace twill {
+
+namespace {
+
+/// Arrays that one loop can walk at the same time before they get into each other's way in the caches.
+constexpr std::size_t most_streams = 24;
+
+/// Is there something else on the way back from `second` to `first`? `before`: what has to run before;
+/// `too_early`: nothing on the way is there.
+bool is_between(int first, int second, const std::function<std::set<int>(int)>& before,
+                       const std::function<bool(int)>& too_early) {
+  std::vector<int> open;
+  std::set<int> seen = {second, first};
+  for (const int one : before(second))
+    if (seen.insert(one).second) open.push_back(one);
+  while (!open.empty()) {
+    const int one = open.back();
+    open.pop_back();
+    if (too_early(one)) continue;
+    for (const int other : before(one)) {
+      if (other == first) return true;
+      if (seen.insert(other).second) open.push_back(other);
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+ClusterBuilder::ClusterBuilder(Region& region, Freedom freedom, Clustering& result)
+    : region_(region), freedom_(std::move(freedom)), result_(result), joiner_(region) {
+  const std::size_t count = region.stages.size();
+  for (const Stage& stage : region.stages) names_.push_back(stage.name);
+  for (std::size_t s = 0; s < count; ++s) {
+    sets_.push_back({{static_cast<int>(s)}, static_cast<int>(s)});
+    operations_.push_back(operations_of(region.stages[s]));
+    in_order_.push_back(runs_in_order(region.program, region.stages[s]));
+  }
+  set_of_.resize(count);
+  std::iota(set_of_.begin(), set_of_.end(), 0);
+  find_dependences();
+}
+
+void ClusterBuilder::run() {
+  const int count = static_cast<int>(sets_.size());
+  for (int s = 0; s < count; ++s) join_producers(freedom_.from_below ? count - 1 - s : s);
+  std::map<std::pair<const Node*, const Node*>, std::vector<int>> by_range;
+  for (int s = 0; s < count; ++s) {
+    if (sets_[index(s)].members.empty()) continue;
+    const Stage& stage = joiner_[sets_[index(s)].holder];
+    if (stage.dims.empty()) continue;
+    auto& same_range = by_range[{stage.dims.front().lo.get(), stage.dims.front().hi.get()}];
+    join_sibling(s, same_range);
+    if (!sets_[index(s)].members.empty()) same_range.push_back(s);
+  }
+  // Why two stages do not even share their outer loops says more than why they are not one.
+  std::vector<Reason> not_one;
+  std::swap(not_one, result_.not_done);
+  find_order();
+  std::vector<int> sharing = order_;
+  if (freedom_.from_below) std::reverse(sharing.begin(), sharing.end());
+  for (const int set : sharing) share_with_producers(set);
+  result_.not_done.insert(result_.not_done.end(), not_one.begin(), not_one.end());
+  write_down();
+}
+
+void ClusterBuilder::find_dependences() {
+  std::map<std::string, int> last_effect;
+  for (std::size_t s = 0; s < region_.stages.size(); ++s) {
+    const Stage& stage = region_.stages[s];
+    std::set<int> before;
+    for (const ArrayId array : reads_of(region_.program, stage))
+      if (const int definer = joiner_.uses().definer(array); definer >= 0) before.insert(definer);
+    for (const auto& [symbol, definer] : born_)
+      if (joiner_.uses().users(symbol).contains(static_cast<int>(s))) before.insert(definer);
+    for_each_stage({&stage, 1}, [&](const Stage& inner) {
+      for (const Effect& effect : inner.effects) {
+        if (const auto found = last_effect.find(effect.kind); found != last_effect.end())
+          if (found->second != static_cast<int>(s)) before.insert(found->second);
+        last_effect[effect.kind] = static_cast<int>(s);
+      }
+    });
+    for (const SymbolId symbol : lengths_born_in(region_.program, stage))
+      born_[symbol] = static_cast<int>(s);
+    before.erase(static_cast<int>(s));
+    before_.push_back(std::move(before));
+  }
+}
+
+/// Sets that have to run before a set.
+std::set<int> ClusterBuilder::sets_before(int set) const {
+  std::set<int> found;
+  for (const int member : sets_[index(set)].members)
+    for (const int other : before_[index(member)]) found.insert(set_of_[index(other)]);
+  found.erase(set);
+  return found;
+}
+
+/// Does a set have to run after `first` and before `second`?
+bool ClusterBuilder::is_set_between(int first, int second) const {
+  // Whatever depends on the first stage of a set comes after it in the program.
+  const int earliest = sets_[index(first)].members.front();
+  return is_between(
+      first, second, [&](int set) { return sets_before(set); },
+      [&](int set) { return sets_[index(set)].members.back() < earliest; });
+}
+
+Reason ClusterBuilder::reason(std::string code, int a, int b, const std::string& why) const {
+  const std::string &first = joiner_[sets_[index(a)].holder].name,
+                    &second = joiner_[sets_[index(b)].holder].name;
+  return {std::move(code),
+          {first, second},
+          "'" + first + "' and '" + second + "' stay apart: " + why,
+          joiner_[sets_[index(b)].holder].place};
+}
+
+/// Would one of two sets that share their loops run in order only because the other one does? It may, where
+/// the other one reads what it computes, and that costs less than to keep it.
+bool ClusterBuilder::loses_parallelism(int x, int y) const {
+  const int first = sets_[index(x)].holder, second = sets_[index(y)].holder;
+  if (in_order_[index(first)] == in_order_[index(second)]) return false;
+  const Stage &maker = joiner_[first], &user = joiner_[second];
+  if (has_hint(maker, Hint::Always) || has_hint(user, Hint::Always)) return false;
+  const bool handed_on = std::any_of(maker.outputs.begin(), maker.outputs.end(),
+                                     [&](const Output& output) { return reads(user, output.array); });
+  return in_order_[index(first)] || !handed_on || maker.dims.size() > 1 ||
+         operations_[index(first)] > cheap_operations;
+}
+
+bool ClusterBuilder::may_fuse(int a, int b) const {
+  const auto cluster = [&](int set) { return freedom_.cluster[index(sets_[index(set)].members.front())]; };
+  return freedom_.cluster.empty() || cluster(a) == cluster(b);
+}
+
+/// Why two sets cannot become one, or had better not.
+std::optional<Reason> ClusterBuilder::why_not_one(const Set& first, const Set& second, int a, int b,
+                                                  bool siblings) const {
+  if (auto apart = joiner_.why_not(first.holder, second.holder)) return apart;
+  const bool always =
+      has_hint(joiner_[first.holder], Hint::Always) || has_hint(joiner_[second.holder], Hint::Always);
+  if (!always && siblings && in_order_[index(first.holder)] != in_order_[index(second.holder)])
+    return reason("parallelism", a, b, "only one of them runs in order");
+  if (!siblings) {
+    if (auto worse = why_worse(region_.program, joiner_[first.holder], operations_[index(first.holder)],
+                               joiner_[second.holder]))
+      return worse;
+  }
+  if (!always && streams(first.holder, second.holder) > most_streams)
+    return reason("streams", a, b, "one loop would walk too many arrays");
+  return std::nullopt;
+}
+
+/// Nothing if the two have become one.
+std::optional<Reason> ClusterBuilder::join(int a, int b, bool siblings) {
+  // The set that is held later in the program comes second.
+  if (sets_[index(a)].holder > sets_[index(b)].holder) std::swap(a, b);
+  Set &first = sets_[index(a)], &second = sets_[index(b)];
+  if (is_set_between(a, b) || is_set_between(b, a))
+    return reason("cycle", a, b, "what is computed between them needs the one and is needed by the other");
+  if (sets_before(a).contains(b)) return reason("cycle", a, b, "they need each other");
+  if (auto apart = why_not_one(first, second, a, b, siblings)) return apart;
+  const std::string before = joiner_[first.holder].name, after = joiner_[second.holder].name;
+  result_.done.push_back({siblings ? "horizontal" : "vertical",
+                          {before, after},
+                          "'" + before + "' and '" + after + "' share a loop",
+                          joiner_[second.holder].place});
+  joiner_.join(first.holder, second.holder);
+  operations_[index(second.holder)] += operations_[index(first.holder)];
+  in_order_[index(second.holder)] = in_order_[index(second.holder)] || in_order_[index(first.holder)];
+  for (const int member : first.members) set_of_[index(member)] = b;
+  second.members.insert(second.members.end(), first.members.begin(), first.members.end());
+  std::sort(second.members.begin(), second.members.end());
+  first.members.clear();
+  return std::nullopt;
+}
+
+std::size_t ClusterBuilder::streams(int first, int second) const {
+  std::set<ArrayId> arrays = joiner_.uses().reads(first);
+  arrays.insert(joiner_.uses().reads(second).begin(), joiner_.uses().reads(second).end());
+  for (const int position : {first, second})
+    for (const Output& output : joiner_[position].outputs) arrays.insert(output.array);
+  return arrays.size();
+}
+
+/// Stages whose elements, or the places of whose elements, a stage goes through.
+std::set<int> ClusterBuilder::producers_of(int stage) const {
+  std::set<int> producers;
+  for (const ArrayId array : joiner_.uses().reads(stage))
+    if (const int definer = joiner_.uses().definer(array); definer >= 0) producers.insert(definer);
+  for (const Dim& dim : joiner_[stage].dims) {
+    const auto* length = as<SizeRef>(dim.hi);
+    const auto born = length ? born_.find(length->symbol) : born_.end();
+    if (born != born_.end()) producers.insert(born->second);
+  }
+  return producers;
+}
+
+/// All sets whose elements the stage reads, the nearest first.
+void ClusterBuilder::join_producers(int stage) {
+  std::set<int> tried;
+  while (true) {
+    const int own = set_of_[index(stage)];
+    int next = -1;
+    for (const int definer : producers_of(sets_[index(own)].holder)) {
+      if (set_of_[index(definer)] == own || tried.contains(set_of_[index(definer)])) continue;
+      if (!may_fuse(set_of_[index(definer)], own)) continue;
+      if (next < 0 || sets_[index(set_of_[index(definer)])].holder > sets_[index(next)].holder)
+        next = set_of_[index(definer)];
+    }
+    if (next < 0) return;
+    tried.insert(next);
+    if (auto apart = join(next, own, false)) result_.not_done.push_back(std::move(*apart));
+  }
+}
+
+void ClusterBuilder::join_sibling(int set, std::vector<int>& candidates) {
+  for (const int other : candidates) {
+    if (sets_[index(other)].members.empty() || !may_fuse(other, set)) continue;
+    auto apart = join(other, set, true);
+    if (!apart) {
+      // Its place in the list of candidates is that of the earlier one.
+      const int joined = sets_[index(set)].members.empty() ? other : set;
+      std::replace(candidates.begin(), candidates.end(), other, joined);
+      return;
+    }
+    result_.not_done.push_back(std::move(*apart));
+  }
+}
+
+/// The sets, each after those that it needs, otherwise in the order of the program. From here on every set
+/// is in a group: sets that share their outer loops.
+void ClusterBuilder::find_order() {
+  std::vector<int> sets;
+  for (int s = 0; s < static_cast<int>(sets_.size()); ++s)
+    if (!sets_[index(s)].members.empty()) sets.push_back(s);
+  std::sort(sets.begin(), sets.end(), [&](int a, int b) {
+    return sets_[index(a)].members.front() < sets_[index(b)].members.front();
+  });
+  std::set<int> done;
+  const std::function<void(int)> place = [&](int set) {
+    if (!done.insert(set).second) return;
+    for (const int other : sets_before(set)) place(other);
+    order_.push_back(set);
+  };
+  for (const int set : sets) place(set);
+  rank_.resize(sets_.size());
+  group_of_.resize(sets_.size());
+  groups_.resize(sets_.size());
+  for (std::size_t k = 0; k < order_.size(); ++k) rank_[index(order_[k])] = static_cast<int>(k);
+  for (const int set : order_) {
+    group_of_[index(set)] = set;
+    groups_[index(set)] = {set};
+  }
+}
+
+std::set<int> ClusterBuilder::groups_before(int group) const {
+  std::set<int> found;
+  for (const int set : groups_[index(group)])
+    for (const int other : sets_before(set)) found.insert(group_of_[index(other)]);
+  found.erase(group);
+  return found;
+}
+
+/// Does a group have to run after `first` and before `second`?
+bool ClusterBuilder::is_group_between(int first, int second) const {
+  const int earliest = rank_[index(groups_[index(first)].front())];
+  return is_between(
+      first, second, [&](int group) { return groups_before(group); },
+      [&](int group) { return rank_[index(groups_[index(group)].back())] < earliest; });
+}
+
+void ClusterBuilder::share_with_producers(int set) {
+  std::set<int> tried;
+  while (true) {
+    const int own = group_of_[index(set)];
+    int next = -1;
+    for (const int definer : producers_of(sets_[index(set)].holder)) {
+      const int producer = set_of_[index(definer)], group = group_of_[index(producer)];
+      if (group == own || tried.contains(group) || !may_fuse(producer, set)) continue;
+      if (next < 0 || rank_[index(producer)] > rank_[index(next)]) next = producer;
+    }
+    if (next < 0) return;
+    tried.insert(group_of_[index(next)]);
+    if (auto apart = share(group_of_[index(next)], own)) result_.not_done.push_back(std::move(*apart));
+  }
+}
+
+std::optional<Reason> ClusterBuilder::why_not_shared(const std::vector<int>& sets, std::vector<Stage>& stages,
+                                                     const std::function<bool(int, int)>& already) const {
+  const int first = sets.front(), second = sets.back();
+  for (const int set : sets) stages.push_back(joiner_[sets_[index(set)].holder]);
+  std::set<ArrayId> passed;
+  if (auto apart = visit_points(region_.program, stages, passed)) return apart;
+  std::vector<const Stage*> all;
+  for (const Stage& stage : stages) all.push_back(&stage);
+  const int depth = most_shared(region_.program, all);
+  // Without loops inside, lanes are worth more than what is not written; a scan has none anyway.
+  const bool only_values = std::all_of(
+      stages.begin(), stages.end(), [](const Stage& s) { return s.dims.size() == 1 && !any_is<Scan>(s); });
+  if (only_values)
+    return reason("scalar", first, second, "nothing but single values would be computed in an iteration");
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    for (std::size_t k = i + 1; k < sets.size(); ++k) {
+      const int x = sets[i], y = sets[k];
+      if (already(x, y)) continue;
+      if (auto apart = why_not_share(region_.program, stages[i], stages[k], 1)) return apart;
+      if (auto worse = why_worse_to_share(region_.program, stages[i], stages[k])) return worse;
+      for (const Output& output : stages[i].outputs)
+        if (reads(stages[k], output.array) && region_.program[output.array].rank() > depth + 1)
+          return reason("part", x, y,
+                        "an iteration that they share would hand on more than a row of '" +
+                            region_.program[output.array].name + "'");
+      if (loses_parallelism(x, y)) return reason("parallelism", x, y, "only one of them runs in order");
+      if (streams(sets_[index(x)].holder, sets_[index(y)].holder) > most_streams)
+        return reason("streams", x, y, "one loop would walk too many arrays");
+    }
+  }
+  return std::nullopt;
+}
+
+/// Nothing if the two groups have become one.
+std::optional<Reason> ClusterBuilder::share(int a, int b) {
+  std::vector<int> sets = groups_[index(a)];
+  sets.insert(sets.end(), groups_[index(b)].begin(), groups_[index(b)].end());
+  std::sort(sets.begin(), sets.end(), [&](int x, int y) { return rank_[index(x)] < rank_[index(y)]; });
+  const int first = groups_[index(a)].back(), second = groups_[index(b)].back();
+  if (is_group_between(a, b) || is_group_between(b, a) || groups_before(a).contains(b))
+    return reason("cycle", first, second,
+                  "what is computed between them needs the one and is needed by the other");
+  std::vector<Stage> stages;
+  const auto already = [&](int x, int y) { return group_of_[index(x)] == group_of_[index(y)]; };
+  if (auto apart = why_not_shared(sets, stages, already)) return apart;
+  const std::string &before = joiner_[sets_[index(first)].holder].name,
+                    &after = joiner_[sets_[index(second)].holder].name;
+  result_.done.push_back({"shared",
+                          {before, after},
+                          "'" + before + "' and '" + after + "' share their outer loops",
+                          joiner_[sets_[index(second)].holder].place});
+  for (std::size_t k = 0; k < sets.size(); ++k)
+    joiner_.replace(sets_[index(sets[k])].holder, std::move(stages[k]));
+  for (const int set : sets) group_of_[index(set)] = b;
+  groups_[index(a)].clear();
+  groups_[index(b)] = std::move(sets);
+  return std::nullopt;
+}
+
+/// The groups, each after those that it needs.
+void ClusterBuilder::write_down() {
+  ClusterSets list{region_.owner, region_.branch, {}};
+  std::set<int> done;
+  const std::function<void(int)> place = [&](int group) {
+    if (!done.insert(group).second) return;
+    for (const int other : groups_before(group)) place(other);
+    std::vector<StageSet> cluster;
+    for (const int set : groups_[index(group)]) {
+      cluster.emplace_back();
+      for (const int member : sets_[index(set)].members) cluster.back().push_back(names_[index(member)]);
+    }
+    list.clusters.push_back(std::move(cluster));
+  };
+  for (const int set : order_) place(group_of_[index(set)]);
+  result_.lists.push_back(std::move(list));
+}
+
+std::optional<Reason> ClusterBuilder::why_apart(int first, int second) {
+  const bool reads = producers_of(second).contains(first);
+  auto not_one = why_not_one(sets_[index(first)], sets_[index(second)], first, second, !reads);
+  if (!not_one) return std::nullopt;
+  if (!reads || joiner_[first].dims.empty() || joiner_[second].dims.empty()) return not_one;
+  std::vector<Stage> stages;
+  return why_not_shared({first, second}, stages, [](int, int) { return false; });
+}
+
+}  // namespace twill

@@ -1,0 +1,131 @@
+// The best clusters of programs: where greedy choices are not the best, and never more bytes than theirs.
+#include "cluster/cluster.h"
+#include "driver/agree.h"
+#include "driver/compile.h"
+#include "program/text.h"
+#include "simplify/simplify.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace twill {
+namespace {
+
+Machine two_cores() {
+  Machine machine;
+  machine.name = "two cores";
+  machine.memory = {{"memory", std::int64_t{1} << 34}, {"L3", 1 << 24, 1, 64, true}};
+  machine.cores = {{CoreKind::Core, "core", 2}, {CoreKind::Simd, "simd", 16}};
+  return machine;
+}
+
+std::shared_ptr<const Program> program_of(const std::string& text) {
+  return std::make_shared<const Program>(parse_program("test.twill", text));
+}
+
+struct Structure {
+  int passes, buffers;
+  friend bool operator==(const Structure&, const Structure&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const Structure& s) {
+    return out << s.passes << " passes, " << s.buffers << " buffers";
+  }
+};
+
+Compilation compiled(const std::shared_ptr<const Program>& program, Clusters clusters,
+                     const std::string& stop_after = "") {
+  Options options;
+  options.clusters = clusters;
+  options.stop_after = stop_after;
+  return compile(program, two_cores(), options);
+}
+
+/// What is left of a program, whose results are those of the interpreter.
+Structure structure_of(const std::shared_ptr<const Program>& program, Clusters clusters) {
+  const Compilation c = compiled(program, clusters);
+  std::vector<Data> inputs;
+  for (const Input& input : program->inputs) {
+    const std::vector<std::int64_t> shape(program->operator[](input.array).shape.size(), 100);
+    inputs.push_back(random_data(program->operator[](input.array).type.scalar(), shape, inputs.size() + 1));
+  }
+  EXPECT_EQ(agreement(*program, reference_of(*program, inputs), c.kernel->run(inputs)).difference, "");
+  return {c.schedule->passes, c.schedule->buffers};
+}
+
+TEST(OptimalClusters, AProducerGoesWithItsReadersRatherThanWithItsProducer) {
+  const auto program = program_of(R"(
+    def f(x: f64[N], y: f64[N]) -> (b, e, f) {
+      b[i] = x[i] * 2
+      s = sum(i) b[i]
+      c[i] = b[i] + y[i]
+      e[i] = c[i] * s
+      f[i] = c[i] - s
+    })");
+  // b is a result. With c in its loop, c would have to be kept for the second one.
+  EXPECT_EQ(structure_of(program, Clusters::Greedy), (Structure{2, 1}));
+  EXPECT_EQ(structure_of(program, Clusters::Optimal), (Structure{2, 0}));
+}
+
+TEST(OptimalClusters, OfAPipelineNeedNoSolver) {
+  std::string text = "def f(x: f64[N]) -> y {\n  a0[i] = x[i] + 1\n";
+  for (int k = 1; k < 50; ++k) text += fmt::format("  a{}[i] = sqrt(a{}[i]) + a{}[i]\n", k, k - 1, k - 1);
+  const auto program = program_of(text + "  y[i] = a49[i] }");
+  SolveOptions options;
+  options.open = []() -> std::unique_ptr<LinearSolver> { throw std::logic_error("a solver was opened"); };
+  for (const auto& planned : {program, simplify(program).program}) {
+    const Clustering clustering = cluster_optimal(*planned, options);
+    EXPECT_EQ(clustering.gap(), 0);
+    EXPECT_EQ(clustering.lists.front().clusters.size(), 1u);
+  }
+}
+
+/// Maps and sums over the same range, each of arrays and of sums before it.
+std::string random_text(std::mt19937& rng, int stages) {
+  const auto any = [&](int n) { return static_cast<int>(rng() % static_cast<unsigned>(n)); };
+  std::vector<std::string> arrays = {"x", "y", "z"}, sums, results;
+  std::string text;
+  for (int k = 0; k < stages; ++k) {
+    const auto one_of = [&](const std::vector<std::string>& all, std::size_t last) {
+      return all[all.size() - 1 - rng() % std::min(all.size(), last)];
+    };
+    const std::string a = one_of(arrays, 5), b = one_of(arrays, 5);
+    if (any(4) == 0) {
+      sums.push_back(fmt::format("s{}", k));
+      text += fmt::format("  {} = sum(i) {}[i] * 0.25\n", sums.back(), a);
+    } else {
+      const std::string more = sums.empty() || any(3) > 0 ? "1" : one_of(sums, sums.size());
+      text += fmt::format("  a{}[i] = 0.5 * {}[i] + 0.25 * {}[i] + {}\n", k, a, b, more);
+      arrays.push_back(fmt::format("a{}", k));
+      if (any(4) == 0) results.push_back(arrays.back());
+    }
+  }
+  results.push_back(arrays.back());
+  if (!sums.empty()) results.push_back(sums.back());
+  std::sort(results.begin(), results.end());
+  results.erase(std::unique(results.begin(), results.end()), results.end());
+  std::string names;
+  for (const std::string& name : results) names += (names.empty() ? "" : ", ") + name;
+  return fmt::format("def f(x: f64[N], y: f64[N], z: f64[N]) -> ({}) {{\n{}}}", names, text);
+}
+
+TEST(OptimalClusters, OfRandomProgramsAreProvenAndAgreeWithTheInterpreter) {
+  std::mt19937 rng(7);
+  int proven = 0, better = 0;
+  for (int k = 0; k < 40; ++k) {
+    const std::string text = random_text(rng, 14);
+    SCOPED_TRACE(text);
+    const auto program = program_of(text);
+    const Compilation greedy = compiled(program, Clusters::Greedy, "elaborate");
+    const Compilation best = compiled(program, Clusters::Optimal, "elaborate");
+    proven += *best.cluster_gap == 0;
+    if (best.schedule->buffers == greedy.schedule->buffers && best.schedule->passes == greedy.schedule->passes) continue;
+    if (++better <= 5) structure_of(program, Clusters::Optimal);
+  }
+  EXPECT_EQ(proven, 40);
+  EXPECT_GT(better, 5);
+}
+
+}  // namespace
+}  // namespace twill
