@@ -158,6 +158,10 @@ class Generator {
   /// A stage that computes what another one does, if there is one that can be copied.
   std::optional<Stage> twin(const std::vector<Stage>& stages);
 
+  // ---- generate_pipeline.cpp
+  /// Several stages that read each other's elements, and folds of them, at the same place.
+  void pipeline(const Surroundings& around, std::vector<Stage>& into);
+
   // ---- generate_sequence.cpp
   Stage sequential_stage(Surroundings around, int depth);
   void fold_past(const NewDim& sequential, const Surroundings& around, std::vector<Stage>& into);
