@@ -378,9 +378,32 @@ TEST_F(Command, ClusterCutsGraphs) {
          "error[E0715]: there is no cost 'z'\n  help: a, b, c, d or e: `twill cluster --help`\n");
   expect({"cluster", "--graph", graph, "--cluster", "best"}, 2,
          "error[E0714]: there is no way to choose clusters called 'best'\n"
-         "  help: optimal, greedy-top, greedy-bottom or none\n");
+         "  help: one of: optimal, greedy-top, greedy-bottom, none\n");
   expect({"cluster"}, 2,
-         "error[E0703]: --graph is required\n  help: `twill cluster --help` shows how it is called\n");
+         "error[E0703]: either a program or --graph is required\n  help: `twill cluster --help` shows how it is "
+         "called\n");
+  expect({"cluster", program_, "--cost", "a"}, 2,
+         "error[E0715]: costs are for graphs; a program's clusters move the fewest bytes\n"
+         "  help: leave --cost away, or give a --graph\n");
+}
+
+TEST_F(Command, ClusterCutsPrograms) {
+  const std::string file = line_.file("trap.twill", R"(def f(x: f64[N], y: f64[N]) -> (b, e, f) {
+  b[i] = x[i] * 2
+  s = sum(i) b[i]
+  c[i] = b[i] + y[i]
+  e[i] = c[i] * s
+  f[i] = c[i] - s
+})");
+  const ExitReport text = line_.twill({"cluster", file});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.output, StartsWith("f: no other clusters move fewer bytes; "));
+  EXPECT_THAT(text.output, EndsWith(" ms\n  1  b, s\n  2  c, e, f\n"));
+  EXPECT_THAT(line_.twill({"cluster", file, "--cluster", "greedy-top"}).output,
+              EndsWith(" ms\n  1  b, s, c\n  2  e, f\n"));
+  EXPECT_THAT(line_.twill({"cluster", file, "--json"}).output,
+              EndsWith(R"("lists":[{"owner":"","branch":0,"clusters":[[["b","s"]],[["c","e","f"]]]}],"gap":0.0})"
+                       "\n"));
 }
 
 // ---- check

@@ -1,11 +1,15 @@
-// `twill cluster`: the best way to cut a bare fusion graph into passes.
+// `twill cluster`: the best way to cut a program, or a bare fusion graph, into passes.
 #include "base/files.h"
+#include "cluster/cluster.h"
 #include "cluster/optimal.h"
+#include "simplify/simplify.h"
 #include "tools/command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
 #include <map>
 #include <memory>
 
@@ -14,7 +18,9 @@ namespace twill {
 namespace {
 
 constexpr const char* footer =
-    "Costs:\n"
+    "A program is simplified first, and then cut so that the fewest bytes are moved: arrays that are made in\n"
+    "memory, and arrays that are read, once for every cluster. Sizes that are not known count as equal.\n\n"
+    "Costs of a graph:\n"
     "  a  the highest number of a cluster (inputs are in 0)\n"
     "  b  pairs of combinators that could share a loop and do not\n"
     "  c  arrays that are made in memory\n"
@@ -34,12 +40,14 @@ constexpr const char* footer =
     "        index  single elements anywhere\n"
     "  forced  1: in memory before the reader starts\n\n"
     "Examples:\n"
+    "  twill cluster examples/softmax.twill\n"
     "  twill cluster --graph graph.json\n"
     "  twill cluster --graph graph.json --cost d --json\n"
     "  twill cluster --graph graph.json --lp model.lp";
 
 struct ClusterOptions {
-  std::string graph, cost = "e", by = "optimal", lp;
+  Source source;
+  std::string graph, cost, by = "optimal", lp;
   double seconds = 2;
   bool json = false;
 };
@@ -50,13 +58,28 @@ GraphCost cost_named(const std::string& name) {
   usage("E0715", fmt::format("there is no cost '{}'", name), "a, b, c, d or e: `twill cluster --help`");
 }
 
+[[noreturn]] void unknown_way(const std::string& name) {
+  usage("E0714", fmt::format("there is no way to choose clusters called '{}'", name),
+        "one of: optimal, greedy-top, greedy-bottom, none");
+}
+
+/// How the solver is asked, and what it is asked about.
+struct Solving {
+  SolveOptions options;
+  std::string models;
+
+  explicit Solving(const ClusterOptions& wanted) {
+    options.seconds = wanted.seconds;
+    options.look = [this](const LinearModel& model) { models += to_lp(model); };
+  }
+  Solving(const Solving&) = delete;
+};
+
 Optimum chosen(const GraphFacts& facts, GraphCost cost, const ClusterOptions& options) {
   if (options.by == "optimal") {
-    SolveOptions how{.seconds = options.seconds};
-    std::string models;
-    how.look = [&](const LinearModel& model) { models += to_lp(model); };
-    Optimum found = optimal_partition(facts, cost, how);
-    if (!options.lp.empty()) write_file(options.lp, models);
+    const Solving solving(options);
+    Optimum found = optimal_partition(facts, cost, solving.options);
+    if (!options.lp.empty()) write_file(options.lp, solving.models);
     return found;
   }
   Optimum found;
@@ -67,9 +90,19 @@ Optimum chosen(const GraphFacts& facts, GraphCost cost, const ClusterOptions& op
   else if (options.by == "none")
     found.partition = no_fusion(facts);
   else
-    usage("E0714", fmt::format("there is no way to choose clusters called '{}'", options.by),
-          "optimal, greedy-top, greedy-bottom or none");
+    unknown_way(options.by);
   found.cost = cost_of(facts, found.partition, cost);
+  return found;
+}
+
+Clustering chosen(const Program& program, const ClusterOptions& options) {
+  if (options.by == "greedy-top") return cluster_greedy(program);
+  if (options.by == "greedy-bottom") return cluster_from_below(program);
+  if (options.by == "none") return cluster_none(program);
+  if (options.by != "optimal") unknown_way(options.by);
+  const Solving solving(options);
+  Clustering found = cluster_optimal(program, solving.options);
+  if (!options.lp.empty()) write_file(options.lp, solving.models);
   return found;
 }
 
@@ -83,8 +116,44 @@ std::vector<std::vector<std::string>> clusters_of(const FusionGraph& graph, cons
   return result;
 }
 
-int cluster(const ClusterOptions& options) {
-  const GraphCost cost = cost_named(options.cost);
+/// The clusters of every list of stages, the program's own first.
+int cluster_program(const ClusterOptions& options) {
+  const Module module = read_module(options.source.file);
+  const Program& written = find_definition(module, options.source);
+  const auto program =
+      options.by == "none" ? std::make_shared<const Program>(written) : simplify(std::make_shared<const Program>(written)).program;
+  const auto start = std::chrono::steady_clock::now();
+  const Clustering found = chosen(*program, options);
+  const double ms = 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const bool optimal = options.by == "optimal";
+  if (options.json) {
+    nlohmann::ordered_json lists = nlohmann::ordered_json::array();
+    for (const ClusterSets& list : found.lists)
+      lists.push_back({{"owner", list.owner}, {"branch", list.branch}, {"clusters", list.clusters}});
+    nlohmann::ordered_json json = {{"proven", optimal && found.gap() == 0}, {"solve_ms", ms}, {"lists", lists}};
+    if (optimal) json["gap"] = found.gap();
+    fmt::print("{}\n", json.dump());
+    return 0;
+  }
+  fmt::print("{}: {}; {:.1f} ms\n", program->name,
+             !optimal             ? "clusters by " + options.by
+             : found.gap() == 0 ? "no other clusters move fewer bytes"
+                                : fmt::format("other clusters might move {:.1f} % less", 100 * found.gap()),
+             ms);
+  for (const ClusterSets& list : found.lists) {
+    if (!list.owner.empty()) fmt::print("  in '{}'{}\n", list.owner, list.branch == 1 ? ", otherwise" : "");
+    for (std::size_t c = 0; c < list.clusters.size(); ++c) {
+      std::vector<std::string> sets;
+      for (const StageSet& set : list.clusters[c]) sets.push_back(fmt::format("{}", fmt::join(set, ", ")));
+      fmt::print("  {}{}  {}\n", list.owner.empty() ? "" : "  ", c + 1, fmt::join(sets, "; "));
+    }
+  }
+  return 0;
+}
+
+int cluster_graph(const ClusterOptions& options) {
+  const std::string letter = options.cost.empty() ? "e" : options.cost;
+  const GraphCost cost = cost_named(letter);
   const FusionGraph graph = graph_from_json("'" + options.graph + "'", read_file(options.graph));
   const GraphFacts facts(graph);
   const Optimum found = chosen(facts, cost, options);
@@ -92,7 +161,7 @@ int cluster(const ClusterOptions& options) {
   const std::size_t passes = passes_of(graph, found.partition).size();
   if (options.json) {
     nlohmann::ordered_json json = {{"optimum", found.cost},
-                                   {"cost", options.cost},
+                                   {"cost", letter},
                                    {"proven", found.proven()},
                                    {"gap", found.gap()},
                                    {"solve_ms", 1e3 * found.seconds},
@@ -101,7 +170,7 @@ int cluster(const ClusterOptions& options) {
     fmt::print("{}\n", json.dump());
     return 0;
   }
-  fmt::print("cost ({}) {}", options.cost, found.cost);
+  fmt::print("cost ({}) {}", letter, found.cost);
   if (options.by == "optimal" && found.proven())
     fmt::print(", proven to be the least");
   else if (options.by == "optimal")
@@ -115,12 +184,25 @@ int cluster(const ClusterOptions& options) {
   return 0;
 }
 
+int cluster(const ClusterOptions& options) {
+  if (options.graph.empty() == options.source.file.empty())
+    usage("E0703", "either a program or --graph is required", "`twill cluster --help` shows how it is called");
+  if (!options.graph.empty()) return cluster_graph(options);
+  if (!options.cost.empty())
+    usage("E0715", "costs are for graphs; a program's clusters move the fewest bytes",
+          "leave --cost away, or give a --graph");
+  return cluster_program(options);
+}
+
 }  // namespace
 
 Action add_cluster(CLI::App& app) {
   auto options = std::make_shared<ClusterOptions>();
-  app.add_option("--graph", options->graph, "The fusion graph, a JSON file")->type_name("FILE")->required();
-  app.add_option("--cost", options->cost, "What is to be least: a, b, c, d or e (the default)")->type_name("LETTER");
+  add_source(app, options->source);
+  app.get_option("FILE")->required(false);
+  app.add_option("--graph", options->graph, "Instead of a program a fusion graph, a JSON file")->type_name("FILE");
+  app.add_option("--cost", options->cost, "What is to be least in a graph: a, b, c, d or e (the default)")
+      ->type_name("LETTER");
   app.add_option("--cluster", options->by, "optimal (the default), greedy-top, greedy-bottom or none")
       ->type_name("CHOICE");
   app.add_option("--seconds", options->seconds, "The best that is found in this time; 2 if left out")

@@ -28,7 +28,7 @@ constexpr std::array commands = {
     Command{"run", "runs a program on files of data", add_run},
     Command{"show", "shows what becomes of a program: text, plan, loops, C", add_show},
     Command{"explain", "says which stages share a pass, and why others do not", add_explain},
-    Command{"cluster", "cuts a bare fusion graph into passes, the best way there is", add_cluster},
+    Command{"cluster", "cuts a program or a bare fusion graph into passes, the best way there is", add_cluster},
     Command{"check", "runs the tests that are written in program files", add_check},
     Command{"build", "makes C source, header and static library for other people's builds", add_build},
     Command{"machine", "shows what Twill knows about this machine, measuring it the first time", add_machine},
