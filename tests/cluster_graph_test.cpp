@@ -94,7 +94,8 @@ const Example examples[] = {
 };
 
 const Example& example(const std::string& name) {
-  return *std::find_if(std::begin(examples), std::end(examples), [&](const Example& e) { return e.name == name; });
+  return *std::find_if(std::begin(examples), std::end(examples),
+                       [&](const Example& e) { return e.name == name; });
 }
 
 std::vector<std::set<std::string>> names_of(const FusionGraph& graph, const Partition& partition) {
@@ -148,7 +149,8 @@ TEST(GraphGreedy, FallsIntoItsTraps) {
   EXPECT_THAT(in_memory("greedyTopDownBad", Greed::BottomUp), UnorderedElementsAre("bs", "result"));
 }
 
-// ---- random graphs ---------------------------------------------------------------------------------------------
+// ---- random graphs
+// ---------------------------------------------------------------------------------------------
 
 FusionGraph random_graph(std::mt19937& rng, int count) {
   const auto any = [&](int n) { return static_cast<int>(rng() % static_cast<unsigned>(n)); };
@@ -214,10 +216,11 @@ std::string text_of(const FusionGraph& graph) {
   std::string text;
   for (int n = 0; n < graph.size(); ++n) {
     text += fmt::format("\n  {} kind {}{}{}", graph[n].name, static_cast<int>(graph[n].kind),
-                        graph[n].label ? fmt::format(" label {}", graph[n].label) : "", graph[n].result ? " result" : "");
+                        graph[n].label ? fmt::format(" label {}", graph[n].label) : "",
+                        graph[n].result ? " result" : "");
     for (const int e : graph.into(n))
-      text += fmt::format(", port {} of {}{}", static_cast<int>(graph.edge(e).port), graph[graph.edge(e).from].name,
-                          graph.edge(e).forced ? " forced" : "");
+      text += fmt::format(", port {} of {}{}", static_cast<int>(graph.edge(e).port),
+                          graph[graph.edge(e).from].name, graph.edge(e).forced ? " forced" : "");
   }
   return text;
 }
@@ -295,8 +298,10 @@ class Search {
       else
         memory = true;
     }
-    if (wanted.empty()) wanted = left_ && right_ ? std::set{0, 1} : std::set{right_ ? 1 : 0};
-    else if (wanted.size() > 1) return;
+    if (wanted.empty())
+      wanted = left_ && right_ ? std::set{0, 1} : std::set{right_ ? 1 : 0};
+    else if (wanted.size() > 1)
+      return;
     for (const int order : wanted) {
       if (order > 1 && (memory || graph_[node].kind == Combinator::Scatter)) continue;
       if (graph_[node].kind == Combinator::ScanLeft && order != 0) continue;
@@ -383,7 +388,8 @@ TEST(GraphPipeline, NeedsNoSolver) {
   }
 }
 
-// ---- errors ----------------------------------------------------------------------------------------------------
+// ---- errors
+// ----------------------------------------------------------------------------------------------------
 
 std::string error_of(const std::string& json) {
   try {
@@ -400,15 +406,18 @@ TEST(GraphErrors, NameWhatIsWrong) {
   EXPECT_EQ(error_of("{}"), "error[E0902]: the graph 'g.json' has no list \"nodes\"" + help);
   EXPECT_EQ(error_of(R"({"nodes": [{"id": 0}], "edges": []})"),
             "error[E0902]: the graph 'g.json' has {\"id\":0} without \"kind\"" + help);
-  EXPECT_EQ(error_of(R"({"nodes": [{"id": 0, "kind": "mop"}], "edges": []})"),
-            "error[E0902]: the graph 'g.json' has {\"id\":0,\"kind\":\"mop\"}: \"kind\" is one of fold, gather, "
-            "generate, input, map, scanl, scanr, scatter" + help);
+  EXPECT_EQ(
+      error_of(R"({"nodes": [{"id": 0, "kind": "mop"}], "edges": []})"),
+      "error[E0902]: the graph 'g.json' has {\"id\":0,\"kind\":\"mop\"}: \"kind\" is one of fold, gather, "
+      "generate, input, map, scanl, scanr, scatter" +
+          help);
   EXPECT_EQ(error_of(R"({"nodes": [], "edges": [{"s": 3, "d": 4, "port": "arg"}]})"),
             "error[E0902]: the graph 'g.json' has an edge with an unknown node 3" + help);
-  EXPECT_EQ(error_of(R"({"nodes": [{"id": 0, "kind": "map"}, {"id": 1, "kind": "map"}],
+  EXPECT_EQ(
+      error_of(R"({"nodes": [{"id": 0, "kind": "map"}, {"id": 1, "kind": "map"}],
                         "edges": [{"s": 0, "d": 1, "port": "arg"}, {"s": 1, "d": 0, "port": "arg"}]})"),
-            "error[E0901]: 'n0' has to wait for itself\n"
-            "  help: a graph has no circles, and all readers of what a scatter changes come before the scatter\n");
+      "error[E0901]: 'n0' has to wait for itself\n"
+      "  help: a graph has no circles, and all readers of what a scatter changes come before the scatter\n");
   EXPECT_EQ(error_of(R"({"nodes": [{"id": 0, "kind": "map"}, {"id": 1, "kind": "map"}],
                         "edges": [{"s": 0, "d": 1, "port": "gsrc"}]})"),
             "error[E0901]: edge 0 enters 'n1' at a port that it does not have\n");
@@ -419,11 +428,12 @@ TEST(Solver, ThatIsNotThereIsNamed) {
     open_cbc("libNobody.so.3");
     FAIL() << "it was opened";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "failed[E0903]: the solver CBC cannot be opened: libNobody.so.3: cannot open shared object file: No "
-                 "such file or directory\n"
-                 "  help: install Debian's package coinor-libcbc3, or choose clusters without a solver: --cluster "
-                 "greedy\n");
+    EXPECT_STREQ(
+        error.what(),
+        "failed[E0903]: the solver CBC cannot be opened: libNobody.so.3: cannot open shared object file: No "
+        "such file or directory\n"
+        "  help: install Debian's package coinor-libcbc3, or choose clusters without a solver: --cluster "
+        "greedy\n");
   }
 }
 

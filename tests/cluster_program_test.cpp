@@ -120,7 +120,9 @@ TEST(OptimalClusters, OfRandomProgramsAreProvenAndAgreeWithTheInterpreter) {
     const Compilation greedy = compiled(program, Clusters::Greedy, "elaborate");
     const Compilation best = compiled(program, Clusters::Optimal, "elaborate");
     proven += *best.cluster_gap == 0;
-    if (best.schedule->buffers == greedy.schedule->buffers && best.schedule->passes == greedy.schedule->passes) continue;
+    if (best.schedule->buffers == greedy.schedule->buffers &&
+        best.schedule->passes == greedy.schedule->passes)
+      continue;
     if (++better <= 5) structure_of(program, Clusters::Optimal);
   }
   EXPECT_EQ(proven, 40);

@@ -11,8 +11,8 @@
 namespace twill {
 namespace {
 
-using testing::HasSubstr;
 using testing::EndsWith;
+using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr const char* scale = R"(def scale(x: f32[N], factor: f32 = 2.0) -> (y, total) {
@@ -379,9 +379,10 @@ TEST_F(Command, ClusterCutsGraphs) {
   expect({"cluster", "--graph", graph, "--cluster", "best"}, 2,
          "error[E0714]: there is no way to choose clusters called 'best'\n"
          "  help: one of: optimal, greedy-top, greedy-bottom, none\n");
-  expect({"cluster"}, 2,
-         "error[E0703]: either a program or --graph is required\n  help: `twill cluster --help` shows how it is "
-         "called\n");
+  expect(
+      {"cluster"}, 2,
+      "error[E0703]: either a program or --graph is required\n  help: `twill cluster --help` shows how it is "
+      "called\n");
   expect({"cluster", program_, "--cost", "a"}, 2,
          "error[E0715]: costs are for graphs; a program's clusters move the fewest bytes\n"
          "  help: leave --cost away, or give a --graph\n");
@@ -401,9 +402,10 @@ TEST_F(Command, ClusterCutsPrograms) {
   EXPECT_THAT(text.output, EndsWith(" ms\n  1  b, s\n  2  c, e, f\n"));
   EXPECT_THAT(line_.twill({"cluster", file, "--cluster", "greedy-top"}).output,
               EndsWith(" ms\n  1  b, s, c\n  2  e, f\n"));
-  EXPECT_THAT(line_.twill({"cluster", file, "--json"}).output,
-              EndsWith(R"("lists":[{"owner":"","branch":0,"clusters":[[["b","s"]],[["c","e","f"]]]}],"gap":0.0})"
-                       "\n"));
+  EXPECT_THAT(
+      line_.twill({"cluster", file, "--json"}).output,
+      EndsWith(R"("lists":[{"owner":"","branch":0,"clusters":[[["b","s"]],[["c","e","f"]]]}],"gap":0.0})"
+               "\n"));
 }
 
 // ---- check
@@ -545,7 +547,8 @@ TEST_F(Command, MachineDoubtsRatesThatCannotBeRight) {
 
 TEST_F(Command, UnknownSuite) {
   expect({"bench", "linalgg"}, 2,
-         "error[E0730]: there is no suite 'linalgg'\n  help: the suites are linalg, stencil, collections, compile\n");
+         "error[E0730]: there is no suite 'linalgg'\n  help: the suites are linalg, stencil, collections, "
+         "compile\n");
 }
 
 TEST_F(Command, FuzzSaysWhatItTried) {

@@ -16,7 +16,7 @@ constexpr std::size_t most_streams = 24;
 /// Is there something else on the way back from `second` to `first`? `before`: what has to run before;
 /// `too_early`: nothing on the way is there.
 bool is_between(int first, int second, const std::function<std::set<int>(int)>& before,
-                       const std::function<bool(int)>& too_early) {
+                const std::function<bool(int)>& too_early) {
   std::vector<int> open;
   std::set<int> seen = {second, first};
   for (const int one : before(second))
@@ -88,8 +88,7 @@ void ClusterBuilder::find_dependences() {
         last_effect[effect.kind] = static_cast<int>(s);
       }
     });
-    for (const SymbolId symbol : lengths_born_in(region_.program, stage))
-      born_[symbol] = static_cast<int>(s);
+    for (const SymbolId symbol : lengths_born_in(region_.program, stage)) born_[symbol] = static_cast<int>(s);
     before.erase(static_cast<int>(s));
     before_.push_back(std::move(before));
   }
@@ -241,9 +240,8 @@ void ClusterBuilder::find_order() {
   std::vector<int> sets;
   for (int s = 0; s < static_cast<int>(sets_.size()); ++s)
     if (!sets_[index(s)].members.empty()) sets.push_back(s);
-  std::sort(sets.begin(), sets.end(), [&](int a, int b) {
-    return sets_[index(a)].members.front() < sets_[index(b)].members.front();
-  });
+  std::sort(sets.begin(), sets.end(),
+            [&](int a, int b) { return sets_[index(a)].members.front() < sets_[index(b)].members.front(); });
   std::set<int> done;
   const std::function<void(int)> place = [&](int set) {
     if (!done.insert(set).second) return;
@@ -303,8 +301,8 @@ std::optional<Reason> ClusterBuilder::why_not_shared(const std::vector<int>& set
   for (const Stage& stage : stages) all.push_back(&stage);
   const int depth = most_shared(region_.program, all);
   // Without loops inside, lanes are worth more than what is not written; a scan has none anyway.
-  const bool only_values = std::all_of(
-      stages.begin(), stages.end(), [](const Stage& s) { return s.dims.size() == 1 && !any_is<Scan>(s); });
+  const bool only_values = std::all_of(stages.begin(), stages.end(),
+                                       [](const Stage& s) { return s.dims.size() == 1 && !any_is<Scan>(s); });
   if (only_values)
     return reason("scalar", first, second, "nothing but single values would be computed in an iteration");
   for (std::size_t i = 0; i < sets.size(); ++i) {

@@ -1,7 +1,7 @@
 // Builds the clusters of one list of stages step by step, by the rules of fuse/.
 //
-// Vertical before horizontal: a sibling must not take the place of a producer or a consumer. Sets never wait for each
-// other in a circle, through however many others.
+// Vertical before horizontal: a sibling must not take the place of a producer or a consumer. Sets never wait
+// for each other in a circle, through however many others.
 #pragma once
 
 #include "cluster/cluster.h"
@@ -25,8 +25,8 @@ class ClusterBuilder {
   void run();
 
   // Before anything is fused, about stages by their position:
-  /// Why two stages, of which the second comes later, would not be in one cluster by themselves; nothing if they
-  /// would. What runs between them is not looked at.
+  /// Why two stages, of which the second comes later, would not be in one cluster by themselves; nothing if
+  /// they would. What runs between them is not looked at.
   std::optional<Reason> why_apart(int first, int second);
   /// Stages that have to run before a stage.
   const std::set<int>& before(int stage) const { return before_[index(stage)]; }

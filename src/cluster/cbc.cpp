@@ -73,7 +73,8 @@ class Cbc : public LinearSolver {
 
   std::string name() const override { return "CBC"; }
 
-  LinearSolution solve(const LinearModel& model, double seconds, std::span<const double> start) const override {
+  LinearSolution solve(const LinearModel& model, double seconds,
+                       std::span<const double> start) const override {
     const Handle cbc = load(model, seconds);
     if (!start.empty()) {
       std::vector<const char*> names;
@@ -121,9 +122,9 @@ class Cbc : public LinearSolver {
     }
     f_.Clp_setLogLevel(clp.get(), 0);
     f_.Clp_setMaximumSeconds(clp.get(), seconds);
-    f_.Clp_loadProblem(clp.get(), static_cast<int>(low.size()), static_cast<int>(row_low.size()), starts.data(),
-                       rows.data(), factors.data(), low.data(), high.data(), cost.data(), row_low.data(),
-                       row_high.data());
+    f_.Clp_loadProblem(clp.get(), static_cast<int>(low.size()), static_cast<int>(row_low.size()),
+                       starts.data(), rows.data(), factors.data(), low.data(), high.data(), cost.data(),
+                       row_low.data(), row_high.data());
     if (f_.Clp_dual(clp.get(), 0) != 0) return {};
     const double* values = f_.Clp_primalColumnSolution(clp.get());
     return {values, values + model.variables.size()};

@@ -28,9 +28,9 @@ Clustering cluster_greedy(const Program& program);
 /// The same, but the last stages choose first.
 Clustering cluster_from_below(const Program& program);
 
-/// The clusters that move the fewest bytes: arrays that are made in memory, and arrays that are read, once for
-/// every cluster. Sizes that are not known count as equal. Where the greedy choice is proven to be the best
-/// nothing is solved.
+/// The clusters that move the fewest bytes: arrays that are made in memory, and arrays that are read, once
+/// for every cluster. Sizes that are not known count as equal. Where the greedy choice is proven to be the
+/// best nothing is solved.
 Clustering cluster_optimal(const Program& program, const SolveOptions& options = {});
 
 }  // namespace twill

@@ -90,8 +90,7 @@ void Formulation::add_array(int number) {
                                                [&](const Reading& r) { return !fusible(r.reader); });
     const int w = memory_[number] = model_.add(fmt::format("w_{}", number), kept ? 1 : 0, 1, data.write);
     for (const Reading& reading : data.readings)
-      if (fusible(reading.reader))
-        model_.at_least({{w, 1}, {together(data.maker, reading.reader), 1}}, 1);
+      if (fusible(reading.reader)) model_.at_least({{w, 1}, {together(data.maker, reading.reader), 1}}, 1);
     if (const auto label = labelled_.find(data.maker); label != labelled_.end())
       model_.at_most({{label->second, 1}, {w, 1}}, 1);
   }
@@ -126,8 +125,7 @@ void Formulation::add_same(int array, const Reading& first, const Reading& secon
       -problem_.arrays[at(array)].read);
   same_.push_back({array, first, second, s});
   once.push_back({s, 1});
-  if (first.reader != second.reader)
-    model_.at_most({{s, 1}, {together(first.reader, second.reader), -1}}, 0);
+  if (first.reader != second.reader) model_.at_most({{s, 1}, {together(first.reader, second.reader), -1}}, 0);
   const auto own = labelled_.find(first.reader), other = labelled_.find(second.reader);
   if (a == b && a != 0) {
     if (fixed_a && fixed_b) return;
@@ -288,9 +286,9 @@ std::vector<double> Formulation::values_of(const Chosen& chosen) const {
   for (const auto& [pair, v] : together_) values[at(v)] = same_cluster(pair.first, pair.second);
   for (const auto& [array, v] : memory_) {
     const ClusterProblem::Data& data = problem_.arrays[at(array)];
-    values[at(v)] = data.kept || std::any_of(data.readings.begin(), data.readings.end(), [&](const Reading& r) {
-                      return !same_cluster(data.maker, r.reader);
-                    });
+    values[at(v)] =
+        data.kept || std::any_of(data.readings.begin(), data.readings.end(),
+                                 [&](const Reading& r) { return !same_cluster(data.maker, r.reader); });
   }
   if (last_ >= 0) values[at(last_)] = next - 1;
   std::set<std::pair<int, Reading>> taken;
@@ -299,7 +297,8 @@ std::vector<double> Formulation::values_of(const Chosen& chosen) const {
       return reading.label != 0 || chosen.order.empty() ? reading.label : chosen.order[at(reading.reader)];
     };
     const int maker = problem_.arrays[at(same.array)].maker;
-    if (!same_cluster(same.first.reader, same.second.reader) || order(same.first) != order(same.second)) continue;
+    if (!same_cluster(same.first.reader, same.second.reader) || order(same.first) != order(same.second))
+      continue;
     if (maker >= 0 && same_cluster(maker, same.second.reader)) continue;
     if (taken.insert({same.array, same.second}).second) values[at(same.variable)] = 1;
   }

@@ -8,19 +8,20 @@
 //   l_a       1 if a makes it from right to left; only if others have to make theirs from left to right
 //   s_ij      1 if the reads i and j of one array are the same: same cluster, same order
 // A cluster reads an array once for every order, so the reads of an array are those of its readers that are
-// elsewhere, less those that are the same as an earlier one: sum of (1 - y_ai) - sum of s_ij, where every read i
-// is the same as at most one earlier read j.
+// elsewhere, less those that are the same as an earlier one: sum of (1 - y_ai) - sum of s_ij, where every
+// read i is the same as at most one earlier read j.
 //
-// Times make a solution right, but say little while variables are not yet whole numbers. Three things are said
-// about pairs directly, although times imply them:
-//   circles     whoever waits for itself by way of pairs that are together cannot: if all pairs on the way from b
-//               back to a are together, and b reads a, then a and b are together as well (or not all of the pairs,
-//               if a and b never are)
+// Times make a solution right, but say little while variables are not yet whole numbers. Three things are
+// said about pairs directly, although times imply them:
+//   circles     whoever waits for itself by way of pairs that are together cannot: if all pairs on the way
+//   from b
+//               back to a are together, and b reads a, then a and b are together as well (or not all of the
+//               pairs, if a and b never are)
 //   triangles   two that are together with a third one are together
 //   triples     a read is the same as one of two others at most half as often as it is with the one, with the
 //               other, and these are not with each other, all added up, and one more
-// There are very many of them, so those that a solution of the relaxed program breaks are added until it breaks
-// none. This is what makes the program easy to solve.
+// There are very many of them, so those that a solution of the relaxed program breaks are added until it
+// breaks none. This is what makes the program easy to solve.
 #pragma once
 
 #include "cluster/linear.h"

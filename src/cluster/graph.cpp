@@ -40,7 +40,8 @@ FusionGraph::FusionGraph(std::vector<GraphNode> nodes, std::vector<GraphEdge> ed
     if (node.kind == Combinator::Gather && node.label < 2)
       wrong(fmt::format("gather '{}' has no label", node.name), "labels of gathers are 2, 3, …");
     if (node.kind == Combinator::Input && node.result)
-      wrong(fmt::format("input '{}' is a result", node.name), "inputs are in memory anyway: leave \"out\" away");
+      wrong(fmt::format("input '{}' is a result", node.name),
+            "inputs are in memory anyway: leave \"out\" away");
   }
   for (std::size_t e = 0; e < edges_.size(); ++e) {
     const GraphEdge& edge = edges_[e];

@@ -64,12 +64,13 @@ void GraphFacts::close_paths() {
   }
   for (GraphPair& pair : pairs)
     if (pair.fusible() && apart_[at(pair.from)][at(pair.to)])
-      pair.why = fmt::format("what is computed between '{}' and '{}' needs all of the one and is needed by the other",
-                             graph[pair.from].name, graph[pair.to].name);
+      pair.why = fmt::format(
+          "what is computed between '{}' and '{}' needs all of the one and is needed by the other",
+          graph[pair.from].name, graph[pair.to].name);
 }
 
-/// Going back from the last nodes, so that what reads an array is known. Says whether a pair turned out not to
-/// be fusible.
+/// Going back from the last nodes, so that what reads an array is known. Says whether a pair turned out not
+/// to be fusible.
 bool GraphFacts::find_labels() {
   const std::size_t count = at(graph.size());
   label.assign(count, 0);
@@ -96,10 +97,11 @@ bool GraphFacts::find_labels() {
     for (GraphPair* pair : readers[at(*node)])
       for (const int e : pair->edges) {
         const GraphEdge& edge = graph.edge(e);
-        if (edge.port != Port::Source || !pair->fusible() || graph[edge.to].label == label[at(*node)]) continue;
-        pair->why = fmt::format("'{}' cannot be made in the order in which '{}' reads it{}", graph[edge.from].name,
-                                graph[edge.to].name,
-                                free ? ": others read it in another order" : "");
+        if (edge.port != Port::Source || !pair->fusible() || graph[edge.to].label == label[at(*node)])
+          continue;
+        pair->why =
+            fmt::format("'{}' cannot be made in the order in which '{}' reads it{}", graph[edge.from].name,
+                        graph[edge.to].name, free ? ": others read it in another order" : "");
         changed = true;
       }
   }

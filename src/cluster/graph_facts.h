@@ -28,13 +28,16 @@ struct GraphFacts {
   std::vector<bool> manifest;
 
   /// Is `b` in a later cluster than `a`, whatever is chosen?
-  bool is_apart(int a, int b) const { return apart_[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)]; }
+  bool is_apart(int a, int b) const {
+    return apart_[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
+  }
 
  private:
   bool find_labels();
   void close_paths();
 
-  std::vector<std::vector<bool>> apart_;  // [a][b]: b runs after something that needs all of a or what follows
+  std::vector<std::vector<bool>>
+      apart_;  // [a][b]: b runs after something that needs all of a or what follows
 };
 
 }  // namespace twill

@@ -14,12 +14,12 @@ namespace {
 using Json = nlohmann::json;
 
 const std::map<std::string, Combinator> kinds = {
-    {"input", Combinator::Input},     {"generate", Combinator::Generate}, {"map", Combinator::Map},
-    {"gather", Combinator::Gather},   {"scatter", Combinator::Scatter},   {"fold", Combinator::Fold},
+    {"input", Combinator::Input},    {"generate", Combinator::Generate}, {"map", Combinator::Map},
+    {"gather", Combinator::Gather},  {"scatter", Combinator::Scatter},   {"fold", Combinator::Fold},
     {"scanl", Combinator::ScanLeft}, {"scanr", Combinator::ScanRight}};
 
-const std::map<std::string, Port> ports = {{"arg", Port::Argument},   {"gsrc", Port::Source},
-                                           {"gidx", Port::Index},     {"ssrc", Port::Scattered},
+const std::map<std::string, Port> ports = {{"arg", Port::Argument},     {"gsrc", Port::Source},
+                                           {"gidx", Port::Index},       {"ssrc", Port::Scattered},
                                            {"dest", Port::Destination}, {"index", Port::Element}};
 
 class Reader {
@@ -71,7 +71,8 @@ class Reader {
   }
 
   const Json& member(const Json& item, const char* key) const {
-    if (!item.is_object() || !item.contains(key)) wrong(fmt::format("has {} without \"{}\"", item.dump(), key));
+    if (!item.is_object() || !item.contains(key))
+      wrong(fmt::format("has {} without \"{}\"", item.dump(), key));
     return item[key];
   }
 

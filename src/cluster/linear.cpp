@@ -72,8 +72,8 @@ std::string to_lp(const LinearModel& model) {
   for (std::size_t r = 0; r < model.rows.size(); ++r) {
     const LinearModel::Row& row = model.rows[r];
     const bool least = row.low > -infinity;
-    text += fmt::format(" r{}:{} {} {}\n", r, sum_text(model, row.terms), least ? ">=" : "<=",
-                        least ? row.low : row.high);
+    text += fmt::format(" r{}:{} {} {}\n", r, sum_text(model, row.terms),
+                        least ? ">=" : "<=", least ? row.low : row.high);
   }
   text += "Bounds\n";
   for (const LinearModel::Variable& v : model.variables)

@@ -1,7 +1,7 @@
 // Linear programs in which some variables are integers, and who solves them.
 //
-// No solver is linked: their libraries are opened when the first problem needs one, because a command that has
-// nothing to solve should not wait for them.
+// No solver is linked: their libraries are opened when the first problem needs one, because a command that
+// has nothing to solve should not wait for them.
 #pragma once
 
 #include <memory>
@@ -55,7 +55,8 @@ class LinearSolver {
   virtual ~LinearSolver() = default;
   virtual std::string name() const = 0;
   /// `start`: values of a solution that is known; may be empty.
-  virtual LinearSolution solve(const LinearModel& model, double seconds, std::span<const double> start) const = 0;
+  virtual LinearSolution solve(const LinearModel& model, double seconds,
+                               std::span<const double> start) const = 0;
   /// The same without asking for integers; no values if that takes longer.
   virtual std::vector<double> relax(const LinearModel& model, double seconds) const = 0;
 };

@@ -36,11 +36,13 @@ ClusterProblem problem_of(const GraphFacts& facts, GraphCost cost) {
   for (const GraphPair& pair : facts.pairs) {
     if (graph[pair.from].kind == Combinator::Input) continue;
     ClusterProblem::Wait wait{pair.from, pair.to, !pair.fusible()};
-    for (const int e : pair.edges) (graph.edge(e).port == Port::Source ? wait.by_label : wait.same_order) = true;
+    for (const int e : pair.edges)
+      (graph.edge(e).port == Port::Source ? wait.by_label : wait.same_order) = true;
     problem.waits.push_back(wait);
     if (cost == GraphCost::Unfused && pair.fusible()) problem.saves[std::minmax(pair.from, pair.to)] = 1;
   }
-  for (const FusionGraph::Before& pair : graph.before()) problem.waits.push_back({pair.first, pair.second, true});
+  for (const FusionGraph::Before& pair : graph.before())
+    problem.waits.push_back({pair.first, pair.second, true});
   problem.both_ways = graph.has(Combinator::ScanLeft) && graph.has(Combinator::ScanRight);
   problem.label = facts.label;
   for (int node = 0; node < graph.size(); ++node) {
@@ -112,9 +114,10 @@ Partition greedy_partition(const GraphFacts& facts, Greed greed) {
   for (const GraphPair& pair : facts.pairs)
     if (pair.fusible()) pairs.push_back(&pair);
   std::stable_sort(pairs.begin(), pairs.end(), [&](const GraphPair* a, const GraphPair* b) {
-    return greed == Greed::TopDown
-               ? std::pair(place[at(a->from)], place[at(a->to)]) < std::pair(place[at(b->from)], place[at(b->to)])
-               : std::pair(place[at(a->to)], place[at(a->from)]) > std::pair(place[at(b->to)], place[at(b->from)]);
+    return greed == Greed::TopDown ? std::pair(place[at(a->from)], place[at(a->to)]) <
+                                         std::pair(place[at(b->from)], place[at(b->to)])
+                                   : std::pair(place[at(a->to)], place[at(a->from)]) >
+                                         std::pair(place[at(b->to)], place[at(b->from)]);
   });
   std::vector<int> set = each_by_itself(graph);
   Partition best = *complete(facts, set);

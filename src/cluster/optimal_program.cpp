@@ -1,6 +1,6 @@
-// The best clusters of a program. What may be together is asked of the rules, two stages at a time; the linear
-// program chooses; and the builder makes of its choice what the rules allow. Where they refuse a cluster as a whole,
-// the choice is made again without it.
+// The best clusters of a program. What may be together is asked of the rules, two stages at a time; the
+// linear program chooses; and the builder makes of its choice what the rules allow. Where they refuse a
+// cluster as a whole, the choice is made again without it.
 #include "cluster/builder.h"
 
 #include <algorithm>
@@ -156,7 +156,8 @@ class Choice {
       for (const ClusterProblem::Reading& x : data.readings)
         for (const ClusterProblem::Reading& y : data.readings) {
           const int a = x.reader, b = y.reader;
-          if (a >= b || after[at(a)][at(b)] || goes_through_collection(a) || goes_through_collection(b)) continue;
+          if (a >= b || after[at(a)][at(b)] || goes_through_collection(a) || goes_through_collection(b))
+            continue;
           if (!may_meet(a, b)) problem_.never[at(a)][at(b)] = problem_.never[at(b)][at(a)] = true;
         }
   }
@@ -200,9 +201,8 @@ class Choice {
     for (int s = 0; s < problem_.count; ++s) clusters[wanted[at(s)]].push_back(s);
     bool refused = false;
     for (const auto& [number, members] : clusters) {
-      const bool whole = std::all_of(members.begin(), members.end(), [&](int s) {
-        return built[at(s)] == built[at(members.front())];
-      });
+      const bool whole = std::all_of(members.begin(), members.end(),
+                                     [&](int s) { return built[at(s)] == built[at(members.front())]; });
       if (whole) continue;
       problem_.not_all.push_back(members);
       refused = true;

@@ -57,8 +57,10 @@ std::optional<std::string> why_invalid(const FusionGraph& graph, const Partition
     if ((cluster == 0) != (kind == Combinator::Input) || cluster < 0)
       return fmt::format("'{}' is in cluster {}", name, cluster);
     const bool linear = order == 0 || order == 1;
-    if (kind == Combinator::ScanLeft && order != 0) return fmt::format("'{}' does not run to the right", name);
-    if (kind == Combinator::ScanRight && order != 1) return fmt::format("'{}' does not run to the left", name);
+    if (kind == Combinator::ScanLeft && order != 0)
+      return fmt::format("'{}' does not run to the right", name);
+    if (kind == Combinator::ScanRight && order != 1)
+      return fmt::format("'{}' does not run to the left", name);
     if (kind == Combinator::Scatter && !linear) return fmt::format("'{}' reads in order {}", name, order);
   }
   const std::vector<bool> manifest = manifest_of(facts, partition);
@@ -86,11 +88,13 @@ double cost_of(const GraphFacts& facts, const Partition& partition, GraphCost co
   const FusionGraph& graph = facts.graph;
   switch (cost) {
     case GraphCost::Clusters:
-      return partition.cluster.empty() ? 0 : *std::max_element(partition.cluster.begin(), partition.cluster.end());
+      return partition.cluster.empty()
+                 ? 0
+                 : *std::max_element(partition.cluster.begin(), partition.cluster.end());
     case GraphCost::Unfused:
-      return static_cast<double>(std::count_if(facts.pairs.begin(), facts.pairs.end(), [&](const GraphPair& pair) {
-        return pair.open && !together(partition, pair.from, pair.to);
-      }));
+      return static_cast<double>(std::count_if(
+          facts.pairs.begin(), facts.pairs.end(),
+          [&](const GraphPair& pair) { return pair.open && !together(partition, pair.from, pair.to); }));
     case GraphCost::Manifest: {
       const std::vector<bool> manifest = manifest_of(facts, partition);
       double count = 0;
@@ -113,8 +117,8 @@ double cost_of(const GraphFacts& facts, const Partition& partition, GraphCost co
 
 namespace {
 
-/// Numbers for sets in an order in which they can run; nothing if there is a circle. With as few as possible, a
-/// set's is one more than the highest of those that have to run before it.
+/// Numbers for sets in an order in which they can run; nothing if there is a circle. With as few as possible,
+/// a set's is one more than the highest of those that have to run before it.
 std::optional<std::vector<int>> number(const GraphFacts& facts, std::span<const int> set, bool as_few) {
   const FusionGraph& graph = facts.graph;
   std::map<int, std::set<int>> next;

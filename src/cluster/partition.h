@@ -36,9 +36,9 @@ std::vector<bool> manifest_of(const GraphFacts& facts, const Partition& partitio
 /// The order in which an edge's array is read; -1: in none.
 int order_of_read(const FusionGraph& graph, const Partition& partition, const GraphEdge& edge);
 
-/// Sets of nodes become clusters, which get their numbers and orders; nothing if they cannot be run. `set`: by
-/// node; inputs do not count. Where both directions are possible, `right` says by node which one. Clusters that
-/// do not need each other get the same number if `as_few` numbers as possible are wanted.
+/// Sets of nodes become clusters, which get their numbers and orders; nothing if they cannot be run. `set`:
+/// by node; inputs do not count. Where both directions are possible, `right` says by node which one. Clusters
+/// that do not need each other get the same number if `as_few` numbers as possible are wanted.
 std::optional<Partition> complete(const GraphFacts& facts, std::span<const int> set,
                                   const std::vector<bool>& right = {}, bool as_few = false);
 

@@ -1,5 +1,5 @@
-// The choice of clusters, for fusion graphs and for programs alike: nodes, who waits for whom, and what it costs to
-// make and to read arrays.
+// The choice of clusters, for fusion graphs and for programs alike: nodes, who waits for whom, and what it
+// costs to make and to read arrays.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@ namespace twill {
 
 struct ClusterProblem {
   /// `second` needs what `first` makes. Never in the same cluster if `strictly`. Otherwise, if they are, and
-  /// orders matter: `first` makes its array in the order of the second one's (`same_order`), or in that of its own
-  /// label (`by_label`).
+  /// orders matter: `first` makes its array in the order of the second one's (`same_order`), or in that of
+  /// its own label (`by_label`).
   struct Wait {
     int first, second;
     bool strictly;
@@ -23,25 +23,26 @@ struct ClusterProblem {
     friend auto operator<=>(const Reading&, const Reading&) = default;
   };
   struct Data {
-    int maker = -1;              // -1: nobody here
-    bool kept = false;           // in memory whatever is chosen
-    double write = 0, read = 0;  // what it costs to make it in memory; to read it, once for a cluster and order
+    int maker = -1;     // -1: nobody here
+    bool kept = false;  // in memory whatever is chosen
+    double write = 0,
+           read = 0;  // what it costs to make it in memory; to read it, once for a cluster and order
     std::vector<Reading> readings;
   };
 
   int count = 0;
-  std::vector<Wait> waits;                // one at most for two nodes
+  std::vector<Wait> waits;  // one at most for two nodes
   std::vector<Data> arrays;
-  std::vector<std::vector<bool>> later;   // [a][b]: b is in a later cluster than a, whatever is chosen
-  std::vector<std::vector<bool>> never;   // [a][b], [b][a]: not in one cluster for other reasons
-  std::vector<std::vector<int>> not_all;  // sets of nodes that are not all in one cluster
-  double last = 0;                        // what the highest number of a cluster costs
+  std::vector<std::vector<bool>> later;         // [a][b]: b is in a later cluster than a, whatever is chosen
+  std::vector<std::vector<bool>> never;         // [a][b], [b][a]: not in one cluster for other reasons
+  std::vector<std::vector<int>> not_all;        // sets of nodes that are not all in one cluster
+  double last = 0;                              // what the highest number of a cluster costs
   std::map<std::pair<int, int>, double> saves;  // by pair of nodes: what it saves if they are together
 
   // Orders: only if `label` is not empty.
-  std::vector<int> label;          // by node: the label in whose order it can make its array, or 0
-  bool both_ways = false;          // some nodes run to the right and some to the left …
-  std::vector<int> runs_left;      // … by node: 0, 1, or -1 if it can do both
+  std::vector<int> label;      // by node: the label in whose order it can make its array, or 0
+  bool both_ways = false;      // some nodes run to the right and some to the left …
+  std::vector<int> runs_left;  // … by node: 0, 1, or -1 if it can do both
 
   bool may_meet(int a, int b) const {
     const auto i = static_cast<std::size_t>(a), k = static_cast<std::size_t>(b);

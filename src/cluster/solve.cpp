@@ -72,8 +72,8 @@ std::vector<std::vector<int>> circles_of(const std::vector<std::vector<int>>& ne
 
 }  // namespace
 
-/// Nodes on a circle of dependences that is also walked backward where two nodes may end up together. The highest
-/// number of a cluster is everybody's business.
+/// Nodes on a circle of dependences that is also walked backward where two nodes may end up together. The
+/// highest number of a cluster is everybody's business.
 std::vector<std::vector<int>> independent_parts(const ClusterProblem& problem) {
   std::vector<std::vector<int>> next(at(problem.count));
   for (const ClusterProblem::Wait& wait : problem.waits) {
@@ -125,7 +125,8 @@ BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> kn
     if (solved && !values.empty())
       ensure(!found.proven || model.cost_of(found.values) <= model.cost_of(values) + tolerance(model),
              "nothing is better than what the solver proves to be the best");
-    if (solved && (values.empty() || model.cost_of(found.values) < model.cost_of(values))) values = found.values;
+    if (solved && (values.empty() || model.cost_of(found.values) < model.cost_of(values)))
+      values = found.values;
     if (values.empty()) continue;  // everybody stays alone
     const double bound = whole ? std::ceil(found.bound - 1e-6) : found.bound;
     if (!found.proven || !solved) best.may_save += std::max(0.0, model.cost_of(values) - bound);

@@ -30,8 +30,9 @@ struct Compilation {
   Options options;
   std::optional<Plan> plan;
   std::vector<Reason> fused, apart;  // stages that became one or nothing, and those that stayed apart
-  std::optional<double> cluster_gap;  // if the best clusters were asked for: what share of the bytes might be saved
-  std::vector<Reason> reasons;       // what else was decided, and what was not possible
+  std::optional<double>
+      cluster_gap;              // if the best clusters were asked for: what share of the bytes might be saved
+  std::vector<Reason> reasons;  // what else was decided, and what was not possible
   std::optional<Schedule> schedule;
   std::optional<nest::Nest> nest;
   std::optional<CSource> source;

@@ -57,9 +57,9 @@ std::string fusion_report(const Compilation& c) {
                   count(schedule.passes, "pass"), count(schedule.buffers, "buffer"));
 
   if (c.cluster_gap)
-    text += *c.cluster_gap == 0
-                ? "no other clusters move fewer bytes\n"
-                : fmt::format("other clusters might move fewer bytes, {:.1f} % at most\n", 100 * *c.cluster_gap);
+    text += *c.cluster_gap == 0 ? "no other clusters move fewer bytes\n"
+                                : fmt::format("other clusters might move fewer bytes, {:.1f} % at most\n",
+                                              100 * *c.cluster_gap);
 
   Together one_loop, together;
   for (const Reason& reason : c.fused) {

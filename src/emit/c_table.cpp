@@ -138,8 +138,7 @@ std::string table_lookup(const std::string& function, const Type& key, CContext&
          add + parameters +
          ", int64_t at) {\n"
          "  if (*count == UINT32_MAX) return -1;\n" +
-         add_key(type) + "  table->slots[at] = " +
-         f.tag +
+         add_key(type) + "  table->slots[at] = " + f.tag +
          "(key) << 32 | (uint64_t)(*count)++;\n"
          "  if (2 * *count > table->size && !" +
          widen +

@@ -21,7 +21,8 @@ void Generator::pipeline(const Surroundings& around, std::vector<Stage>& into) {
     const auto element = [&]() -> Expr {
       if (arrays.empty() || rng_.chance(5)) return value(type, inside);
       const std::size_t near = std::min<std::size_t>(arrays.size(), 4);
-      const ArrayId id = arrays[arrays.size() - 1 - static_cast<std::size_t>(rng_.below(static_cast<int>(near)))];
+      const ArrayId id =
+          arrays[arrays.size() - 1 - static_cast<std::size_t>(rng_.below(static_cast<int>(near)))];
       return pool_.read(id, type, {pool_.index(dim.dim.id)});
     };
     Stage stage;
@@ -35,7 +36,8 @@ void Generator::pipeline(const Surroundings& around, std::vector<Stage>& into) {
       output.combine.push_back(Cat{});
       output.at.push_back(pool_.index(dim.dim.id));
       output.array = array(array_name("p"), type, {range});
-      const Expr other = totals.empty() || rng_.chance(60) ? element() : pool_.read(rng_.pick(totals), type, {});
+      const Expr other =
+          totals.empty() || rng_.chance(60) ? element() : pool_.read(rng_.pick(totals), type, {});
       output.value = pool_.apply(rng_.chance(70) ? Prim::Add : Prim::Max, {element(), other});
     }
     const ArrayId made = output.array;

@@ -1,6 +1,6 @@
 // `twill cluster`: the best way to cut a program, or a bare fusion graph, into passes.
-#include "base/files.h"
 #include "cluster/cluster.h"
+#include "base/files.h"
 #include "cluster/optimal.h"
 #include "simplify/simplify.h"
 #include "tools/command.h"
@@ -18,7 +18,8 @@ namespace twill {
 namespace {
 
 constexpr const char* footer =
-    "A program is simplified first, and then cut so that the fewest bytes are moved: arrays that are made in\n"
+    "A program is simplified first, and then cut so that the fewest bytes are moved: arrays that are made "
+    "in\n"
     "memory, and arrays that are read, once for every cluster. Sizes that are not known count as equal.\n\n"
     "Costs of a graph:\n"
     "  a  the highest number of a cluster (inputs are in 0)\n"
@@ -120,8 +121,8 @@ std::vector<std::vector<std::string>> clusters_of(const FusionGraph& graph, cons
 int cluster_program(const ClusterOptions& options) {
   const Module module = read_module(options.source.file);
   const Program& written = find_definition(module, options.source);
-  const auto program =
-      options.by == "none" ? std::make_shared<const Program>(written) : simplify(std::make_shared<const Program>(written)).program;
+  const auto program = options.by == "none" ? std::make_shared<const Program>(written)
+                                            : simplify(std::make_shared<const Program>(written)).program;
   const auto start = std::chrono::steady_clock::now();
   const Clustering found = chosen(*program, options);
   const double ms = 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -130,13 +131,14 @@ int cluster_program(const ClusterOptions& options) {
     nlohmann::ordered_json lists = nlohmann::ordered_json::array();
     for (const ClusterSets& list : found.lists)
       lists.push_back({{"owner", list.owner}, {"branch", list.branch}, {"clusters", list.clusters}});
-    nlohmann::ordered_json json = {{"proven", optimal && found.gap() == 0}, {"solve_ms", ms}, {"lists", lists}};
+    nlohmann::ordered_json json = {
+        {"proven", optimal && found.gap() == 0}, {"solve_ms", ms}, {"lists", lists}};
     if (optimal) json["gap"] = found.gap();
     fmt::print("{}\n", json.dump());
     return 0;
   }
   fmt::print("{}: {}; {:.1f} ms\n", program->name,
-             !optimal             ? "clusters by " + options.by
+             !optimal           ? "clusters by " + options.by
              : found.gap() == 0 ? "no other clusters move fewer bytes"
                                 : fmt::format("other clusters might move {:.1f} % less", 100 * found.gap()),
              ms);
@@ -178,7 +180,8 @@ int cluster_graph(const ClusterOptions& options) {
   fmt::print("; {} passes; {:.1f} ms\n", passes, 1e3 * found.seconds);
   for (std::size_t c = 0; c < clusters.size(); ++c) {
     fmt::print("  {}  ", c + 1);
-    for (std::size_t n = 0; n < clusters[c].size(); ++n) fmt::print("{}{}", n == 0 ? "" : ", ", clusters[c][n]);
+    for (std::size_t n = 0; n < clusters[c].size(); ++n)
+      fmt::print("{}{}", n == 0 ? "" : ", ", clusters[c][n]);
     fmt::print("\n");
   }
   return 0;
@@ -186,7 +189,8 @@ int cluster_graph(const ClusterOptions& options) {
 
 int cluster(const ClusterOptions& options) {
   if (options.graph.empty() == options.source.file.empty())
-    usage("E0703", "either a program or --graph is required", "`twill cluster --help` shows how it is called");
+    usage("E0703", "either a program or --graph is required",
+          "`twill cluster --help` shows how it is called");
   if (!options.graph.empty()) return cluster_graph(options);
   if (!options.cost.empty())
     usage("E0715", "costs are for graphs; a program's clusters move the fewest bytes",
@@ -200,14 +204,16 @@ Action add_cluster(CLI::App& app) {
   auto options = std::make_shared<ClusterOptions>();
   add_source(app, options->source);
   app.get_option("FILE")->required(false);
-  app.add_option("--graph", options->graph, "Instead of a program a fusion graph, a JSON file")->type_name("FILE");
+  app.add_option("--graph", options->graph, "Instead of a program a fusion graph, a JSON file")
+      ->type_name("FILE");
   app.add_option("--cost", options->cost, "What is to be least in a graph: a, b, c, d or e (the default)")
       ->type_name("LETTER");
   app.add_option("--cluster", options->by, "optimal (the default), greedy-top, greedy-bottom or none")
       ->type_name("CHOICE");
   app.add_option("--seconds", options->seconds, "The best that is found in this time; 2 if left out")
       ->type_name("S");
-  app.add_option("--lp", options->lp, "Write the linear programs that are solved to this file")->type_name("FILE");
+  app.add_option("--lp", options->lp, "Write the linear programs that are solved to this file")
+      ->type_name("FILE");
   app.add_flag("--json", options->json, "One JSON object");
   app.footer(footer);
   return [options] { return cluster(*options); };

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <fmt/ranges.h>
+#include <map>
 
 namespace twill {
 
@@ -36,9 +36,10 @@ void add_source(CLI::App& app, Source& source) {
 }
 
 void add_clusters(CLI::App& app, std::string& clusters) {
-  app.add_option("--cluster", clusters,
-                 "Stages that share a pass: greedy, greedy-bottom (the last stages choose first), optimal (the "
-                 "fewest bytes moved), or none to fuse nothing at all")
+  app.add_option(
+         "--cluster", clusters,
+         "Stages that share a pass: greedy, greedy-bottom (the last stages choose first), optimal (the "
+         "fewest bytes moved), or none to fuse nothing at all")
       ->type_name("CHOICE")
       ->capture_default_str();
 }
