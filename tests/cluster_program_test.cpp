@@ -68,6 +68,20 @@ TEST(OptimalClusters, AProducerGoesWithItsReadersRatherThanWithItsProducer) {
   EXPECT_EQ(structure_of(program, Clusters::Optimal), (Structure{2, 0}));
 }
 
+TEST(OptimalClusters, TakeAlongWhatSavesOnlyAPass) {
+  const auto program = program_of(R"(
+    def f(x: f64[N], y: f64[N], z: f64[N]) -> (b, e, f, g) {
+      b[i] = x[i] * 2
+      s = sum(i) b[i]
+      c[i] = b[i] + y[i]
+      e[i] = c[i] * s
+      f[i] = c[i] - s
+      g[i] = 3 * z[i]
+    })");
+  EXPECT_EQ(structure_of(program, Clusters::Greedy), (Structure{2, 1}));
+  EXPECT_EQ(structure_of(program, Clusters::Optimal), (Structure{2, 0}));
+}
+
 TEST(OptimalClusters, OfAPipelineNeedNoSolver) {
   std::string text = "def f(x: f64[N]) -> y {\n  a0[i] = x[i] + 1\n";
   for (int k = 1; k < 50; ++k) text += fmt::format("  a{}[i] = sqrt(a{}[i]) + a{}[i]\n", k, k - 1, k - 1);

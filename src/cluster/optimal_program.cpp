@@ -16,6 +16,9 @@ std::size_t at(int position) { return static_cast<std::size_t>(position); }
 /// A cluster that is refused as a whole costs another round.
 constexpr int most_choices = 8;
 
+/// Clusters that are tried to be one although nothing is saved but a pass.
+constexpr int most_merges = 100;
+
 /// Extents that are not known; those of collections, of which filters leave a part.
 constexpr double some_extent = 1000, part_of_extent = 500;
 
@@ -41,6 +44,7 @@ class Choice {
       take(built);
       if (!forbid_refused(choice.set, built.cluster)) break;
     }
+    merge_what_costs_nothing();
     finish(std::min(bound, best_.cost));
   }
 
@@ -193,6 +197,33 @@ class Choice {
       if (apart) least += data.read;
     }
     return least;
+  }
+
+  /// Fewer passes, if no more bytes are moved: clusters that read nothing in common may still share a loop.
+  void merge_what_costs_nothing() {
+    int tries = 0;
+    std::set<std::pair<int, int>> tried;
+    for (int a = 0; a < problem_.count; ++a)
+      for (int b = a + 1; b < problem_.count && tries < most_merges; ++b) {
+        const int from = best_.cluster[at(b)], to = best_.cluster[at(a)];
+        if (from == to || tried.contains({from, to}) || problem_.later[at(a)][at(b)] || !same_range(a, b))
+          continue;
+        std::vector<int> wanted = best_.cluster;
+        std::replace(wanted.begin(), wanted.end(), from, to);
+        Built built = build({.cluster = wanted});
+        ++tries;
+        tried.insert({from, to});
+        const bool together = built.cluster[at(a)] == built.cluster[at(b)];
+        built.cost = cost_of(built.cluster);
+        if (!together || built.cost > best_.cost + slack()) continue;
+        best_ = std::move(built);
+        tried.clear();  // clusters have other numbers now
+      }
+  }
+
+  bool same_range(int a, int b) const {
+    const std::vector<Dim>&x = stages_[at(a)].dims, &y = stages_[at(b)].dims;
+    return !x.empty() && !y.empty() && x.front().lo == y.front().lo && x.front().hi == y.front().hi;
   }
 
   /// Clusters that have fallen apart are not chosen again; says whether there are any.

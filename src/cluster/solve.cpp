@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -127,7 +128,10 @@ BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> kn
              "nothing is better than what the solver proves to be the best");
     if (solved && (values.empty() || model.cost_of(found.values) < model.cost_of(values)))
       values = found.values;
-    if (values.empty()) continue;  // everybody stays alone
+    if (values.empty()) {  // everybody stays alone, and nothing is known about it
+      best.may_save = std::numeric_limits<double>::infinity();
+      continue;
+    }
     const double bound = whole ? std::ceil(found.bound - 1e-6) : found.bound;
     if (!found.proven || !solved) best.may_save += std::max(0.0, model.cost_of(values) - bound);
     formulation.read(values, best.set, best.left);
