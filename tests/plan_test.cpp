@@ -103,7 +103,7 @@ TEST(DefaultPlan, HoldsTilesInRegistersWherePointsShareWhatTheyRead) {
   // A window slides over rows: steps of it share them.
   EXPECT_EQ(default_loops("def conv(x: f32[H, W], f: f32[R, S]) -> y "
                           "{ y[p < H - R + 1, q < W - S + 1] = sum(r, s) x[p + r, q + s] * f[r, s] }"),
-            "core step 4 p / seq step 32 q / seq step 4 r / seq s / simd q / unroll p / unroll r");
+            "core step 4 p / seq step 32 q / seq step 5 r / seq s / simd q / unroll p / unroll r");
   // Lanes along the sum: rows share the vector, columns share the row.
   EXPECT_EQ(default_loops("def mv(a: f32[I, K], x: f32[K]) -> y { y[i] = sum(k) a[i, k] * x[k] }"),
             "core step 4 i / simd k / unroll i");

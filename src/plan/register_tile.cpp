@@ -14,8 +14,11 @@ namespace {
 constexpr std::int64_t vectors_in_row = 2;
 /// More rows make more code but save little.
 constexpr std::int64_t most_rows = 8;
-/// Rows that share lanes of a sum, and rows and steps of a window that slides over rows.
+/// Rows that share lanes of a sum.
 constexpr std::int64_t few_rows = 4;
+/// Of a window that slides over rows: rows of the result, and rows of the window that are summed up at once. Ten
+/// rows are loaded for thirty products then, and filters of five rows, which are common, leave no rest.
+constexpr std::int64_t rows_under_window = 6, rows_of_window = 5;
 
 class Search {
  public:
@@ -124,11 +127,11 @@ class Search {
       for (Expr read : reads_) {
         for (std::size_t s = 0; s + 1 < as<Read>(read)->rules.size(); ++s) {
           if (mentions(read->args[s], row) && mentions(read->args[s], index(d)))
-            tile.chunk = RegisterTile::Side{d, few_rows};
+            tile.chunk = RegisterTile::Side{d, rows_of_window};
         }
       }
     }
-    if (tile.chunk) tile.rows.front().points = std::min(tile.rows.front().points, few_rows);
+    if (tile.chunk) tile.rows.front().points = std::min(tile.rows.front().points, rows_under_window);
     return tile;
   }
 
