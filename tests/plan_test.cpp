@@ -132,7 +132,7 @@ TEST(DefaultPlan, RunsThroughNeighboursInBlocks) {
             "core parts y / seq step 16 y / seq step 512 x / seq y / simd x");
   EXPECT_EQ(
       default_loops("def v(u: f32[D, H, W]) -> v { v[z, y, x] = sum(k < 3) u[clamp(z + k - 1), y, x] }"),
-      "core parts z / seq step 16 z / seq step 8 y / seq z / seq y / simd x / unroll k");
+      "core parts z / seq step 16 z / seq step 4 y / seq z / seq y / simd x / unroll k");
   // Planes of colours are few, and their rows are shared by the cores.
   EXPECT_EQ(default_loops("def v(u: f32[3, H, W]) -> v { v[c, y, x] = u[c, clamp(y-1), x] + u[c, y, x] }"),
             "core parts y / seq c / seq step 16 y / seq step 512 x / seq y / simd x");

@@ -40,7 +40,7 @@ constexpr std::int64_t accumulator_tile = 1024;
 constexpr std::int64_t block_rows = 16;
 /// … and so many elements of them, or so many rows of a plane, if its rows are planes: what a row reads is
 /// still in the first-level cache when the next row reads it again.
-constexpr std::int64_t block_elements = 512, block_lines = 8;
+constexpr std::int64_t block_elements = 512, block_lines = 4;
 
 /// Beyond this many copies of a body, code gets longer but not faster.
 constexpr std::int64_t most_copies = 64;
