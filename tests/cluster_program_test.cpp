@@ -3,6 +3,7 @@
 #include "driver/agree.h"
 #include "driver/compile.h"
 #include "program/text.h"
+#include "programs.h"
 #include "simplify/simplify.h"
 
 #include <fmt/format.h>
@@ -13,18 +14,6 @@
 
 namespace twill {
 namespace {
-
-Machine two_cores() {
-  Machine machine;
-  machine.name = "two cores";
-  machine.memory = {{"memory", std::int64_t{1} << 34}, {"L3", 1 << 24, 1, 64, true}};
-  machine.cores = {{CoreKind::Core, "core", 2}, {CoreKind::Simd, "simd", 16}};
-  return machine;
-}
-
-std::shared_ptr<const Program> program_of(const std::string& text) {
-  return std::make_shared<const Program>(parse_program("test.twill", text));
-}
 
 struct Structure {
   int passes, buffers;

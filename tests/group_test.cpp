@@ -7,21 +7,10 @@
 #include "driver/compile.h"
 #include "plan/default_plan.h"
 #include "program/text.h"
+#include "programs.h"
 
 namespace twill {
 namespace {
-
-Machine two_cores() {
-  Machine machine;
-  machine.name = "two cores";
-  machine.memory = {{"memory", std::int64_t{1} << 34}, {"L3", 1 << 24, 1, 64, true}};
-  machine.cores = {{CoreKind::Core, "core", 2}, {CoreKind::Simd, "simd", 16}};
-  return machine;
-}
-
-std::shared_ptr<const Program> program_of(const std::string& text) {
-  return std::make_shared<const Program>(parse_program("test.twill", text));
-}
 
 /// The default plan's only cluster, with so many parts however few points there are.
 Plan plan_in_parts(const Program& program, std::int64_t parts, By by) {

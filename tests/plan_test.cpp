@@ -6,21 +6,10 @@
 #include "plan/elaborate.h"
 #include "plan/legality.h"
 #include "program/text.h"
+#include "programs.h"
 
 namespace twill {
 namespace {
-
-Machine two_cores() {
-  Machine machine;
-  machine.name = "two cores";
-  machine.memory = {{"memory", std::int64_t{1} << 34}, {"L3", 1 << 24, 1, 64, true}};
-  machine.cores = {{CoreKind::Core, "core", 2}, {CoreKind::Simd, "simd", 16}};
-  return machine;
-}
-
-std::shared_ptr<const Program> program_of(const std::string& text) {
-  return std::make_shared<const Program>(parse_program("test.twill", text));
-}
 
 /// "core i / seq step 1024 j / seq k / simd j"
 std::string loops_text(const Program& program, const Cluster& cluster) {

@@ -10,6 +10,7 @@
 #include "program/text.h"
 
 #include "api_testing.h"
+#include "programs.h"
 
 #include <gtest/gtest.h>
 
@@ -19,18 +20,6 @@ namespace {
 const char* const solve = R"(def solve(l: f64[N, N], b: f64[N]) -> x {
   x[i] = seq(i) (b[i] - sum(j < i) l[i, j] * x[j]) / l[i, i]
 })";
-
-Machine two_cores() {
-  Machine machine;
-  machine.name = "two cores";
-  machine.memory = {{"memory", std::int64_t{1} << 34}, {"L3", 1 << 24, 1, 64, true}};
-  machine.cores = {{CoreKind::Core, "core", 2}, {CoreKind::Simd, "simd", 16}};
-  return machine;
-}
-
-std::shared_ptr<const Program> program_of(const std::string& text) {
-  return std::make_shared<const Program>(parse_program("test.twill", text));
-}
 
 /// The elements of a result of integers.
 std::vector<std::int64_t> integers(const Data& data) {

@@ -1,5 +1,7 @@
 #include "cluster/formulation.h"
 
+#include "cluster/at.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +11,6 @@
 namespace twill {
 
 namespace {
-
-std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
 /// What a row has to be broken by to be worth adding.
 constexpr double tolerance = 1e-3;

@@ -1,5 +1,7 @@
 #include "cluster/graph_facts.h"
 
+#include "cluster/at.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +10,6 @@
 namespace twill {
 
 namespace {
-
-std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
 /// Why a reader needs all of what it reads before it starts; empty if it does not.
 std::string why_whole(const FusionGraph& graph, const GraphEdge& edge) {

@@ -1,6 +1,7 @@
 #include "cluster/optimal.h"
 
 #include "base/error.h"
+#include "cluster/at.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,8 +13,6 @@
 namespace twill {
 
 namespace {
-
-std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
 std::vector<int> each_by_itself(const FusionGraph& graph) {
   std::vector<int> set(at(graph.size()));

@@ -1,6 +1,7 @@
 // The best clusters of a program. What may be together is asked of the rules, two stages at a time; the
 // linear program chooses; and the builder makes of its choice what the rules allow. Where they refuse a
 // cluster as a whole, the choice is made again without it.
+#include "cluster/at.h"
 #include "cluster/builder.h"
 
 #include <algorithm>
@@ -10,8 +11,6 @@
 namespace twill {
 
 namespace {
-
-std::size_t at(int position) { return static_cast<std::size_t>(position); }
 
 /// A cluster that is refused as a whole costs another round.
 constexpr int most_choices = 8;

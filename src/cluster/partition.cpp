@@ -1,5 +1,7 @@
 #include "cluster/partition.h"
 
+#include "cluster/at.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +12,6 @@
 namespace twill {
 
 namespace {
-
-std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
 class Union {
  public:

@@ -1,6 +1,7 @@
 #include "cluster/solve.h"
 
 #include "base/error.h"
+#include "cluster/at.h"
 #include "cluster/formulation.h"
 
 #include <algorithm>
@@ -13,8 +14,6 @@
 namespace twill {
 
 namespace {
-
-std::size_t at(int node) { return static_cast<std::size_t>(node); }
 
 constexpr int most_rounds = 40;
 
