@@ -17,7 +17,12 @@ void Parser::guarded_statement(const std::function<void()>& body) {
     depth_ = depth;
     if (errors_.size() > 100) throw;
     if (at_ == start && !at("}") && peek().kind != TokenKind::End) take();
-    skip_statement();
+    int open = 0;  // braces of the statement that the error is in
+    for (std::size_t t = start; t < at_; ++t) {
+      if (tokens_[t].quoted) continue;
+      open += tokens_[t].text == "{" ? 1 : tokens_[t].text == "}" ? -1 : 0;
+    }
+    skip_statement(std::max(open, 0));
   }
 }
 
@@ -27,8 +32,7 @@ void Parser::end_of_statement() {
   expected("the end of the statement");
 }
 
-void Parser::skip_statement() {
-  int open = 0;
+void Parser::skip_statement(int open) {
   while (peek().kind != TokenKind::End) {
     if (open == 0 && (at("}") || peek().newline)) return;
     if (peek().newline && at_declaration()) return;

@@ -34,7 +34,8 @@ class Parser {
   std::vector<Statement> statements();  // { … }
   void guarded_statement(const std::function<void()>& body);
   void end_of_statement();
-  void skip_statement();
+  /// To the end of a statement of which so many braces are open.
+  void skip_statement(int open);
   Statement statement();
   Statement definition_statement();
   void right_hand_side(Statement& statement);
