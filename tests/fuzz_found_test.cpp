@@ -6,6 +6,7 @@
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
 #include "plan/legality.h"
+#include "program/error_bounds.h"
 #include "program/text.h"
 
 #include <gmock/gmock.h>
@@ -347,4 +348,22 @@ TEST(FuzzFoundPlan, OutputsThatAskForDifferentOrdersAreRefused) {
                  "                  ^\n"
                  "  help: make it several stages\n");
   }
+}
+
+/// A recurrence of 4000 steps, each of which folds 4000 values with an operator that is no plain one: to follow
+/// all of them would take minutes.
+TEST(FuzzFoundBounds, AreGivenUpWhereLoopsAreNested) {
+  const Program program = parse_program("found", R"(
+      op creep(a: f64, b: f64) -> f64 associative commutative {
+        identity 0
+        a + b * 0.000000001
+      }
+      def f() -> y {
+        stage y(t < 4000, k < 4000) {
+          out y: f64[4000] at [t] = seq(t) fold(creep, k) (if t > 0 then y[t - 1] else 0) + 1
+        }
+      })");
+  ErrorBounds bounds(program, {});
+  bounds.program({});
+  EXPECT_EQ(bounds[program.stages[0].outputs[0].array][0].error, std::numeric_limits<double>::infinity());
 }

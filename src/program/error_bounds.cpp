@@ -152,6 +152,16 @@ Fact ErrorBounds::apply(Prim prim, Scalar type, const std::vector<Fact>& operand
 
 // ---- combining -------------------------------------------------------------------------------------------
 
+/// Nothing is known about floats behind the last step that was followed; about integers as well, if these were
+/// so few that they may still have grown.
+void ErrorBounds::give_up(Facts& facts, const Type& type, bool early) {
+  const Facts widest = anything(type);
+  for (std::size_t leaf = 0; leaf < facts.size(); ++leaf) {
+    if (!facts[leaf].integral) facts[leaf] = Fact::up_to(infinite, infinite, false);
+    if (facts[leaf].integral && early) facts[leaf] = join(facts[leaf], widest[leaf]);
+  }
+}
+
 Facts ErrorBounds::combine(const Operator& op, const Facts& values, double count) {
   if (op.prim) {
     Fact result = folded(*op.prim, op.type.scalar(), values[0], std::max(count, 1.0));
@@ -162,7 +172,8 @@ Facts ErrorBounds::combine(const Operator& op, const Facts& values, double count
   }
   Facts sum = op.identity ? join(of(op.identity), values) : values;
   const Expr body = program_[op.function].body;
-  for (double k = 0; k < count && k < most_steps; ++k) {
+  double k = 0;
+  for (; k < count && k < most_steps && steps_ < most_steps_in_all; ++k, ++steps_) {
     Frame frame{{sum, values}, {}};
     Facts next = join(sum, evaluate(body, frame));
     if (next == sum) return sum;
@@ -178,10 +189,8 @@ Facts ErrorBounds::combine(const Operator& op, const Facts& values, double count
     fact.error *= 2;
     fact.relative *= 2;
   }
-  for (Fact& fact : sum) {
-    if (count > most_steps && !fact.integral) fact = Fact::up_to(infinite, infinite, false);
-    fact.terms = std::max(fact.terms, count * (values[0].terms + 1));
-  }
+  if (k < count) give_up(sum, op.type, k <= 64);
+  for (Fact& fact : sum) fact.terms = std::max(fact.terms, count * (values[0].terms + 1));
   return sum;
 }
 
@@ -308,7 +317,13 @@ void ErrorBounds::stage(const Stage& stage) {
       }
     }
   }
+  bool exhausted = false;
   for (double step = 0; step <= std::min(steps, most_steps); ++step) {
+    if (step > 1 && steps_++ > most_steps_in_all) {
+      exhausted = true;
+      decided_ = false;
+      break;
+    }
     if (nested) block(*nested->block);
     if (const auto* branch = std::get_if<Branch>(&stage.body)) {
       of(branch->condition);
@@ -354,10 +369,9 @@ void ErrorBounds::stage(const Stage& stage) {
     }
     if (!changed && step > 0) break;
   }
-  if (steps > most_steps)
+  if (steps > most_steps || exhausted)
     for (const Output& output : stage.outputs)
-      for (Fact& fact : arrays_[output.array])
-        if (!fact.integral) fact = Fact::up_to(infinite, infinite, false);
+      give_up(arrays_[output.array], program_[output.array].type, exhausted);
   for (const Output& output : stage.outputs) {
     arrays_[output.array] = within_seen(output.array, arrays_[output.array]);
     for (Fact& fact : arrays_[output.array]) fact.terms = std::max(fact.terms, steps);

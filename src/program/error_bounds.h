@@ -108,6 +108,7 @@ class ErrorBounds {
   Facts compute(Expr expr, Frame& frame);
   Fact apply(Prim prim, Scalar type, const std::vector<Fact>& operands);
   Fact cast(const Fact& fact, Scalar from, Scalar to);
+  static void give_up(Facts& facts, const Type& type, bool early);
   Facts combine(const Operator& op, const Facts& values, double count);
   Facts output(const Stage& stage, const Output& output, const Facts& value);
   Facts within_seen(ArrayId array, Facts facts) const;
@@ -121,6 +122,7 @@ class ErrorBounds {
   std::map<ArrayId, Facts> seen_;
   std::map<DimId, Range> ranges_;
   bool decided_ = true;
+  double steps_ = 0;  // that were followed in all
 };
 
 }  // namespace twill

@@ -10,6 +10,8 @@ inline constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// Recurrences are followed so far; behind that, nothing is known about their floats.
 inline constexpr double most_steps = 4096;
+/// And so far in all, where loops are nested.
+inline constexpr double most_steps_in_all = 50'000;
 
 double highest_magnitude(Scalar type);
 
