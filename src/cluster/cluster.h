@@ -29,8 +29,9 @@ Clustering cluster_greedy(const Program& program);
 Clustering cluster_from_below(const Program& program);
 
 /// The clusters that move the fewest bytes: arrays that are made in memory, and arrays that are read, once
-/// for every cluster. Sizes that are not known count as equal. Where the greedy choice is proven to be the
-/// best nothing is solved.
+/// for every cluster. Sizes that are not known count as equal, and what may be together is asked of the rules
+/// two stages at a time: `bound` is about that. Where the greedy choice is proven to be the best nothing is
+/// solved.
 Clustering cluster_optimal(const Program& program, const SolveOptions& options = {});
 
 }  // namespace twill

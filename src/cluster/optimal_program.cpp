@@ -30,10 +30,12 @@ class Choice {
     const Built greedy = build({});
     take(greedy);
     if (stages_.size() < 2) return finish(best_.cost);
-    find_problem({build({.from_below = true}), greedy});
+    const Built below = build({.from_below = true});
+    take(below);
+    find_problem({greedy, below});
     const double least = least_cost();
     if (best_.cost <= least + slack()) return finish(least);
-    std::vector<Chosen> known = {{greedy.cluster}};
+    const std::vector<Chosen> known = {{greedy.cluster}, {below.cluster}};
     double bound = least;
     for (int round = 0; round < most_choices; ++round) {
       const BestChoice choice = best_choice(problem_, known, false, options_);

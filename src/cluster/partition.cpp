@@ -193,13 +193,7 @@ std::optional<Partition> complete(const GraphFacts& facts, std::span<const int> 
     result.order[at(node)] = known != order.end() ? known->second : choice ? 1 : 0;
   }
   // An array that stays in memory is made completely, and a scatter reads all there is.
-  const std::vector<bool> manifest = [&] {
-    std::vector<bool> all(at(graph.size()));
-    for (int node = 0; node < graph.size(); ++node) all[at(node)] = graph[node].result;
-    for (const GraphPair& pair : facts.pairs)
-      if (!inside(pair)) all[at(pair.from)] = true;
-    return all;
-  }();
+  const std::vector<bool> manifest = manifest_of(facts, result);
   for (int node = 0; node < graph.size(); ++node) {
     const bool whole = manifest[at(node)] || graph[node].kind == Combinator::Scatter;
     if (whole && graph[node].kind != Combinator::Input && result.order[at(node)] > 1) return std::nullopt;
