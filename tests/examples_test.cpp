@@ -191,6 +191,24 @@ TEST(Catalogue, IsCovered) {
   EXPECT_EQ(defined, covered);
 }
 
+/// The residual that the NAS Parallel Benchmarks publish for class S of MG, within the relative error that
+/// they allow, whichever stages share a pass.
+TEST(Multigrid, ClassSHasThePublishedResidual) {
+  const Module module = module_of("multigrid.twill");
+  for (const auto& [name, clusters] :
+       {std::pair{"none", Clusters::None}, std::pair{"greedy", Clusters::Greedy},
+        std::pair{"greedy-bottom", Clusters::FromBelow}, std::pair{"optimal", Clusters::Optimal}}) {
+    SCOPED_TRACE(name);
+    Options options;
+    options.clusters = clusters;
+    options.simplify = clusters != Clusters::None;
+    const Compilation compiled =
+        compile(std::make_shared<const Program>(*module.find("class_s")), detect_machine(), options);
+    const Outcome outcome = compiled.kernel->run({});
+    EXPECT_NEAR(outcome.results[0].as<double>()[0], 0.5307707005734e-4, 1e-8 * 0.5307707005734e-4);
+  }
+}
+
 TEST(Catalogue, HasAPicture) {
   const fs::path path = folder / "pictures" / "landscape.png";
   EXPECT_LE(fs::file_size(path), 200'000u);
