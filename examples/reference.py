@@ -420,7 +420,7 @@ def unsharp(img, amount, threshold):
 
 
 def weighed(x, weights):
-    """Every point of a periodic cube and its 26 neighbours, weighed by their distance in steps: a product of spectra."""
+    """Sums of a point of a periodic cube and its 26 neighbours, weighed by their distance: a product of spectra."""
     near = [2 * np.cos(2 * np.pi * np.arange(n) / n) for n in x.shape]
     a, b, c = near[0][:, None, None], near[1][None, :, None], near[2][None, None, :]
     spectrum = weights[0] + weights[1] * (a + b + c) + weights[2] * (a * b + a * c + b * c) + weights[3] * a * b * c
@@ -574,6 +574,57 @@ def mbbs(x):
 def softmax(x):
     e = np.exp(wide(x))
     return dict(y=f32(e / e.sum(axis=1, keepdims=True)))
+
+
+def products(q, k):
+    return wide(q) @ wide(k).T / math.sqrt(q.shape[-1])
+
+
+def queried(q, k, v):
+    """Attention by way of the logarithms of the weights. All but the last dimension of each argument count as one."""
+    rows, keys, values = (x.reshape(-1, x.shape[-1]) for x in (q, k, v))
+    logs = products(rows, keys)
+    o = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)) @ wide(values)
+    return f32(o).reshape(*q.shape[:-1], v.shape[-1])
+
+
+def queries(rows, columns, d, e):
+    return dict(q=4 * singles(*rows, d), k=singles(*columns, d), v=singles(*columns, e))
+
+
+@example("attention.twill", folds=40,
+         on=[queries((n,), (m,), d, e) for n, m, d, e in [(0, 1, 1, 1), (1, 1, 1, 1), (9, 37, 8, 5)]])
+def attention(q, k, v):
+    return dict(o=queried(q, k, v))
+
+
+@example("attention.twill", folds=40,
+         on=[dict(**queries((r, b), (c,), d, e), o=singles(r, b, e), l=known * np.abs(singles(r, b)),
+                  m=singles(r, b) if known else np.full((r, b), -np.inf, np.float32))
+             for r, b, c, d, e in [(1, 1, 1, 1, 1), (3, 4, 9, 8, 5)] for known in (0, 7)])
+def flash_block(q, k, v, o, l, m):
+    past, block = wide(l) * np.exp(wide(m)), np.exp(products(q, k))
+    all_of_them = past + block.sum(axis=2)
+    most = np.maximum(wide(m), products(q, k).max(axis=2))
+    mean = (past[:, :, None] * wide(o) + block @ wide(v)) / all_of_them[:, :, None]
+    return dict(o_new=f32(mean), l_new=f32(all_of_them / np.exp(most)), m_new=f32(most))
+
+
+@example("attention.twill", folds=40,
+         on=[queries((r, b), (4, c), d, e) for r, b, c, d, e in [(0, 3, 2, 2, 1), (1, 1, 1, 1, 1), (3, 4, 9, 8, 5)]])
+def flash(q, k, v):
+    return dict(o4=queried(q, k, v))
+
+
+@example("attention.twill", folds=40,
+         on=[queries((r, b), (t, c), d, e) for r, b, t, c, d, e in [(1, 1, 1, 1, 1, 1), (2, 5, 5, 9, 8, 5)]])
+def flash_loop(q, k, v):
+    return dict(o=queried(q, k, v))
+
+
+@example("attention.twill", on=[dict(x=singles(*shape)) for shape in [(0, 2, 3), (1, 1, 1), (3, 4, 5)]])
+def join(x):
+    return dict(y=x.reshape(-1, x.shape[2]))
 
 
 @example("haversine.twill", folds=100,
