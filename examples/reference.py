@@ -29,6 +29,9 @@ import tempfile
 
 import numpy as np
 
+sys.dont_write_bytecode = True
+import lulesh_reference
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 CASES = []
 SEEDS = itertools.count(1)
@@ -1052,6 +1055,50 @@ def roots(a):
         worst = np.max(np.abs(error * (2 + error)))
         steps += 1
     return dict(r=np.sqrt(a), steps=np.int64(steps))
+
+
+# ---- simulations ---------------------------------------------------------------------------------------------------
+
+VEC = record(x=np.float64, y=np.float64, z=np.float64)
+
+
+def with_records(values):
+    """Vectors in the last axis become records."""
+    return {name: filled(VEC, value.shape[:3], x=value[..., 0], y=value[..., 1], z=value[..., 2])
+            if np.ndim(value) == 4 else value for name, value in values.items()}
+
+
+def blast_state(edge, steps):
+    """In the midst of it, as inputs of a step."""
+    s = lulesh_reference.blast(edge, limit=steps)._asdict()
+    scalars = dict(cycle=np.int64, time=np.float64, dt=np.float64, courant=np.float64, hydro=np.float64)
+    return with_records({name: scalars[name](value) if name in scalars else value for name, value in s.items()})
+
+
+# Differences of volumes lose digits, and a step divides by them.
+@example("lulesh.twill", folds=1e5,
+         on=[dict(**blast_state(edge, steps), stop=np.float64(1e-2)) for edge, steps in [(1, 0), (2, 3), (5, 40)]])
+def lulesh_step(stop, **state):
+    state = {name: np.stack([value["x"], value["y"], value["z"]], axis=-1) if np.asarray(value).dtype.names else value
+             for name, value in state.items()}
+    s, sane = lulesh_reference.step(lulesh_reference.State(**state), stop)
+    names = "pos vel e p q v ss cycle time dt courant hydro".split()
+    results = with_records({f"new_{name}": getattr(s, name) for name in names})
+    return dict(**{name: np.asarray(value) for name, value in results.items()}, sane=np.bool_(sane))
+
+
+@example("lulesh.twill", on=[dict(edge=np.int64(edge)) for edge in (1, 2, 7)])
+def sedov(edge):
+    s = lulesh_reference.sedov(int(edge))
+    return with_records(dict(pos=s.pos, vel=s.vel, nodal_mass=s.nodal_mass, e=s.e, volo=s.volo, dt=np.float64(s.dt)))
+
+
+@example("lulesh.twill", folds=1e5,
+         on=[dict(edge=np.int64(edge), stop=np.float64(stop), limit=np.int64(limit))
+             for edge, stop, limit in [(1, 1e-2, 9), (2, 1e-2, 9), (3, 1e-2, 99), (3, 1e-3, 99), (4, 1e-2, 11)]])
+def lulesh(edge, stop, limit):
+    s = lulesh_reference.blast(int(edge), stop, limit)
+    return dict(iterations=np.int64(s.cycle), origin_energy=np.float64(s.e[0, 0, 0]))
 
 
 # ---- effects -------------------------------------------------------------------------------------------------------
