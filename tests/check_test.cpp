@@ -878,7 +878,7 @@ TEST_F(Check, ExpectationsLeaveReadsToTheRunTime) {
   input("spare", Scalar::F32, {N});
   const Expr first = read(u, {n(0)});
   map("v", {}, first);
-  const CheckOptions lenient{.prove_reads = false, .unused_inputs = false};
+  const CheckOptions lenient{.prove_inside = false, .unused_inputs = false};
   EXPECT_THAT(diagnose(p, lenient), IsEmpty());
   EXPECT_THAT(run_time_checks(p, lenient).reads, ElementsAre(std::pair(first.get(), 0)));
   EXPECT_THAT(errors(), ElementsAre("E0310 in stage 'v': read of 'u' at 0 leaves the array: for N = 0 it is "

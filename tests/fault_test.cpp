@@ -141,5 +141,65 @@ TEST(Fault, WhatLiesTooDeepIsToldAsTheKernelKnowsIt) {
             "  help: `twill run --target interp` says at which point\n");
 }
 
+/// The code of the error that a kernel of the program as it was written and a fused one both give.
+std::string code_of_fault(const std::string& text, const std::vector<Data>& inputs) {
+  const auto program = std::make_shared<const Program>(parse_program("t.twill", text));
+  const auto code_of = [&](const auto& action) -> std::string {
+    try {
+      action();
+    } catch (const Error& e) {
+      return e.diagnostics().front().code;
+    }
+    return "no error";
+  };
+  const std::string code = code_of([&] { interpret(*program, inputs); });
+  for (const bool fused : {false, true}) {
+    Options options;
+    options.simplify = fused;
+    options.clusters = fused ? Clusters::Greedy : Clusters::None;
+    EXPECT_EQ(code_of([&] { compile(program, detect_machine(), options).kernel->run(inputs); }), code)
+        << text << (fused ? ", fused" : "");
+  }
+  return code;
+}
+
+TEST(Fault, SubscriptsThatAreNotAffineAreChecked) {
+  const Data five = integers({5}, {1, 2, 3, 4, 5}), ten = integers({10}, std::vector<std::int64_t>(10, 1));
+  EXPECT_EQ(code_of_fault("def f(u: i32[N]) -> v { v[i < N/2] = u[2*i+1] + u[i*i] }", {ten}), "E0505");
+  EXPECT_EQ(code_of_fault("def f(u: i32[N]) -> v { v[i < N] = u[if i > 2 then i*i else 0] }", {five}), "E0505");
+  EXPECT_EQ(code_of_fault("def f(x: i32[N, M]) -> y { y[k < N*M + 1] = x[k / M, k % M] }",
+                          {integers({2, 3}, {1, 2, 3, 4, 5, 6})}),
+            "E0505");
+  EXPECT_EQ(code_of_fault("def f(x: i32[K], z: i32[N, N]) -> y { y[i, j] = x[i*N + j] + z[i, j] }",
+                          {five, integers({3, 3}, std::vector<std::int64_t>(9, 1))}),
+            "E0505");
+  EXPECT_EQ(code_of_fault("def f(u: i32[N]) -> v { v[i] = u[i] + i32(sum(j < N*N) u[j]) }", {five}), "E0505");
+  EXPECT_EQ(code_of_fault("def f(x: i32[N]) -> h: i32[10] { h = scatter(+) { i*i <- x[i] | i } }", {five}),
+            "E0506");
+  EXPECT_EQ(code_of_fault("def f(x: i32[N]) -> y: i32[N] { y = scatter { shl(i, 1) <- x[i] | i } }", {five}),
+            "E0506");
+}
+
+TEST(Fault, ArraysAsLongAsANumberSaysAreChecked) {
+  const std::vector<Data> inputs = {integers({}, {2}), integers({2}, {8, 9}), integers({4}, {1, 2, 3, 4})};
+  EXPECT_EQ(code_of_fault("def f(n: i32, z: i32[n], x: i32[N]) -> y { y[i] = x[i] + z[i] }", inputs), "E0505");
+  EXPECT_EQ(
+      code_of_fault("def f(n: i32, z: i32[n], x: i32[N]) -> y { y = z with { [i] <- x[i] | i } }", inputs),
+      "E0506");
+  EXPECT_EQ(
+      code_of_fault("def f(n: i32, z: i32[n], x: i32[N]) -> y { y[i] into z = x[i] where i < N }", inputs),
+      "E0506");
+}
+
+TEST(Fault, WhatWasDataBeforeFusionIsStillChecked) {
+  const Data three = integers({3}, {1, 2, 3});
+  EXPECT_EQ(code_of_fault("def f(x: i32[N]) -> y { is[i < N] = i + 1\n y[i < N] = x[is[i]] }", {three}),
+            "E0505");
+  EXPECT_EQ(code_of_fault("def f(x: i32[N]) -> y: i32[N] { is[i < N] = i + 1\n"
+                          " y = scatter(+) { is[i] <- x[i] | i } }",
+                          {three}),
+            "E0506");
+}
+
 }  // namespace
 }  // namespace twill

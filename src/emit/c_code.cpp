@@ -118,8 +118,8 @@ std::size_t CCode::puts(const Code& list, std::size_t first) {
 
 void CCode::put(CExpressions& print, const Put& s) {
   std::string fine;
-  const std::string target =
-      s.checked ? print.checked_element(s.array, s.at, fine) : print.element(s.array, s.at);
+  const std::string target = s.checked.empty() ? print.element(s.array, s.at)
+                                               : print.checked_element(s.array, s.at, s.checked, fine);
   std::string text;
   if (!s.op) {
     text = target + " = " + print.text(s.value) + ";";

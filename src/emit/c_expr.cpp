@@ -14,24 +14,6 @@ std::string in_parentheses(const CText& text, int binds) {
   return text.binds >= binds ? text.text : "(" + text.text + ")";
 }
 
-std::set<DimId> data_dims(const Program& program) {
-  std::set<DimId> found;
-  const auto is_data = [&](Expr bound) {
-    bool data = false;
-    visit(bound, [&](Expr node) {
-      const IndexRef* index = as<IndexRef>(node);
-      if (as<Read>(node) || (index && found.contains(index->dim))) data = true;
-    });
-    return data;
-  };
-  for_each_stage(program.stages, [&](const Stage& stage) {
-    for (const Dim& dim : stage.dims) {
-      if ((dim.lo && is_data(dim.lo)) || !dim.hi || is_data(dim.hi)) found.insert(dim.id);
-    }
-  });
-  return found;
-}
-
 // ---- what is used several times ------------------------------------------------------------------------
 
 void CExpressions::expect(Expr root) {
@@ -381,15 +363,6 @@ std::string CExpressions::combine(const Operator& op, const CText& a, const CTex
 // ---- elements
 // ----------------------------------------------------------------------------------------------
 
-bool CExpressions::is_data(Expr subscript) const {
-  bool data = false;
-  visit(subscript, [&](Expr node) {
-    const IndexRef* index = as<IndexRef>(node);
-    if (as<Read>(node) || (index && context_.data_dims.contains(index->dim))) data = true;
-  });
-  return data;
-}
-
 std::string CExpressions::linear(ArrayId array, std::span<const std::string> subscripts) {
   const Array& a = program_[array];
   std::string index = subscripts[0];
@@ -428,12 +401,13 @@ std::string CExpressions::within(const std::string& subscript, Expr extent) {
   return "0 <= " + subscript + " && " + subscript + " < " + text(extent, 11);
 }
 
-std::string CExpressions::checked_element(ArrayId array, std::span<const Expr> at, std::string& fine) {
+std::string CExpressions::checked_element(ArrayId array, std::span<const Expr> at,
+                                          const std::vector<bool>& checked, std::string& fine) {
   const Array& a = program_[array];
   std::vector<std::string> subscripts, conditions;
   for (std::size_t s = 0; s < at.size(); ++s) {
     std::string subscript = text(at[s], 12);
-    if (is_data(at[s])) {
+    if (checked[s]) {
       if (!as<IndexRef>(at[s])) subscript = name_for(text(at[s]), "int64_t", "at");
       conditions.push_back(within(subscript, a.shape[s]));
     }
@@ -468,11 +442,8 @@ CText CExpressions::print_read(Expr e) {
   for (std::size_t s = 0; s < rank; ++s) {
     const Expr at = e->args[s], extent = array.shape[s];
     switch (read.rules[s]) {
-      case Boundary::Inside:
-        if (!is_data(at)) {
-          subscripts.push_back(text(at, 12));
-          break;
-        }
+      case Boundary::Inside: subscripts.push_back(text(at, 12)); break;
+      case Boundary::Checked:
         subscripts.push_back(as<IndexRef>(at) ? text(at) : name_for(text(at), "int64_t", "at"));
         inside.push_back(within(subscripts.back(), extent));
         break;

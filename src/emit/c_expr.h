@@ -22,7 +22,6 @@ struct CContext {
   CPrelude& prelude;
   std::vector<std::string>& errors;  // text of error code 1, 2, …
   std::vector<Effect>& effects;      // by number
-  std::set<DimId> data_dims;         // indices with data in their bounds
   std::set<ArrayId> pointers;        // rank-0 arrays that are parameters behind a pointer
 };
 
@@ -47,7 +46,8 @@ class CExpressions {
   std::string element(ArrayId array, std::span<const Expr> at);
   /// The same with data subscripts: adds lines that check them; `fine` is the C condition under which it
   /// exists.
-  std::string checked_element(ArrayId array, std::span<const Expr> at, std::string& fine);
+  std::string checked_element(ArrayId array, std::span<const Expr> at, const std::vector<bool>& checked,
+                              std::string& fine);
 
   /// Lines to stand before what was printed since the last call.
   std::vector<std::string> take_lines();
@@ -76,7 +76,6 @@ class CExpressions {
   std::string name_for(const std::string& text, const std::string& type, const char* wish);
   void check(const std::string& condition, const std::string& message);
   bool worth_a_name(Expr e) const;
-  bool is_data(Expr subscript) const;
   std::set<const Node*> surely_needed(Expr e);
 
   CContext& context_;
@@ -90,8 +89,5 @@ class CExpressions {
 };
 
 std::string in_parentheses(const CText& text, int binds);
-
-/// Dimensions whose range depends on data, so that subscripts that use them must be checked at run time.
-std::set<DimId> data_dims(const Program& program);
 
 }  // namespace twill

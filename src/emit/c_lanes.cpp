@@ -134,12 +134,7 @@ bool CLanes::moves(Expr e, DimId lane) const {
 bool CLanes::is_neighbourly(std::span<const Expr> at, DimId lane) const {
   for (std::size_t s = 0; s < at.size(); ++s) {
     if (factor_of(at[s], lane) != (s + 1 == at.size() ? 1 : 0)) return false;
-    bool data = false;
-    visit(at[s], [&](Expr node) {
-      const IndexRef* index = as<IndexRef>(node);
-      if (as<Read>(node) || (index && c_.data_dims.contains(index->dim))) data = true;
-    });
-    if (data) return false;
+    if (reads_data(at[s])) return false;
   }
   return !at.empty();
 }
@@ -187,7 +182,7 @@ bool CLanes::has_form(const For& s, const Candidates& candidates) const {
     return false;
   return std::all_of(s.body.begin(), s.body.end(), [&](const Statement& statement) {
     const Put* put = std::get_if<Put>(&statement.kind);
-    if (!put || put->checked) return false;
+    if (!put || !put->checked.empty()) return false;
     const auto candidate = candidates.find(put->array);
     if (candidate != candidates.end()) {
       const IndexRef* index = as<IndexRef>(put->at.front());

@@ -49,7 +49,8 @@ struct Put {
   std::vector<Expr> at;
   Expr value;
   std::optional<Operator> op;
-  bool checked = false;  // a subscript is data: outside of the array nothing is stored and the run fails
+  /// By subscript, or empty: may it be outside of the array? Then nothing is stored, and the run fails.
+  std::vector<bool> checked = {};
 };
 
 /// A variable that every worker (or SIMD lane) has a copy of, combined when the loop ends.

@@ -193,7 +193,7 @@ CSource print_c(const Nest& nest) {
   CNames names(nest);
   CPrelude prelude;
   CSource source;
-  CContext context{nest, names, prelude, source.errors, source.effects, data_dims(program), {}};
+  CContext context{nest, names, prelude, source.errors, source.effects, {}};
   source.function = names.fresh(program.name);
   names.fresh(source.function + "_error");
   names.fresh(source.function + "_call");

@@ -93,9 +93,28 @@ std::vector<Expr> StageNest::place(const Role& role) {
   return at;
 }
 
+/// By subscript of `place`, or empty: may it be outside of the target?
+std::vector<bool> StageNest::checks_of(const Role& role) const {
+  if (role.checked.empty()) return {};
+  std::vector<bool> checks(role.prefix.size());
+  checks.insert(checks.end(), role.checked.begin(), role.checked.end());
+  return checks;
+}
+
+/// What the output adds to at this point.
+Expr StageNest::old_value(const Role& role) {
+  const ArrayId old = *role.output->into;
+  std::vector<Boundary> rules(role.output->at.size(), Boundary::Inside);
+  for (std::size_t s = 0; s < role.checked.size(); ++s)
+    if (role.checked[s]) rules[s] = Boundary::Checked;
+  std::vector<Expr> at;
+  for (Expr e : role.output->at) at.push_back(at_point(e));
+  return t_.pool().read(old, t_.program()[old].type, std::move(at), std::move(rules));
+}
+
 Statement StageNest::store(const Role& role, std::vector<Expr> at, Expr value) {
   Statement put = t_.put(role.target, std::move(at), value);
-  std::get<Put>(put.kind).checked = role.checked;
+  std::get<Put>(put.kind).checked = checks_of(role);
   return put;
 }
 
@@ -260,7 +279,7 @@ Code StageNest::complete(Role& role, Expr value) {
     return code;
   }
   const auto& op = std::get<Scatter>(*scatter).op;
-  Put put{role.target, place(role), value, op, true};
+  Put put{role.target, place(role), value, op, checks_of(role)};
   if (!op) put.value = std::get<Put>(t_.put(role.target, {}, value).kind).value;
   code.push_back({std::move(put)});
   return code;
@@ -332,8 +351,7 @@ Code StageNest::open(Role& role, int level) {
     }
     if (role.tile_loop >= 0) continue;
     const bool continues = outermost && role.output->accumulates && !role.partial;
-    const Expr start = continues ? t_.pool().cast(group.op.type, t_.read(*role.output->into, place(role)))
-                                 : group.op.identity;
+    const Expr start = continues ? t_.pool().cast(group.op.type, old_value(role)) : group.op.identity;
     code.push_back({Local{group.accumulator, start}});
     if (group.seen) code.push_back({Local{group.seen, t_.pool().boolean(continues)}});
     if (outermost && role.touched) code.push_back({Local{role.touched, t_.pool().boolean(false)}});

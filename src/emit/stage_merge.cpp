@@ -119,7 +119,7 @@ Expr StageNest::zero_of(const Type& type) {
 /// Does every point write its own element of a box of the array, so that only the rest must be brought over?
 bool StageNest::writes_box(const Role& role) const {
   const Output& output = *role.output;
-  if (output.guard || scatter_of(output) || role.checked) return false;
+  if (output.guard || scatter_of(output) || !role.checked.empty()) return false;
   if (!role.folds.empty() && role.folds.front().in_memory) return false;
   // A fold over nothing leaves its element as it was.
   for (std::size_t d = 0; d < stage_.dims.size() && role.touched; ++d) {

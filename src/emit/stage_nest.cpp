@@ -4,6 +4,7 @@
 #include "emit/interior.h"
 #include "plan/legality.h"
 #include "program/buckets.h"
+#include "program/check.h"
 
 #include <algorithm>
 
@@ -44,7 +45,8 @@ void StageNest::find_roles() {
     role.schedule = schedule_.outputs[i];
     role.position = static_cast<int>(i);
     role.target = output.array;
-    role.checked = may_write_outside(t_.program(), stage_, output);
+    role.checked = unproven_writes(t_.program(), stage_, output);
+    if (std::find(role.checked.begin(), role.checked.end(), true) == role.checked.end()) role.checked.clear();
     role.read_back = reads(stage_, output.array);
     for (std::size_t d = 0; d < output.combine.size(); ++d) {
       const Combine& combine = output.combine[d];

@@ -81,9 +81,9 @@ class StageNest {
     /// numbers of the copies of unrolled dimensions that they belong to.
     int tile_loop = -1;
     std::map<std::vector<std::int64_t>, ArrayId> held;
-    ArrayId touched;         // a fold into an array: does the element have a point, and is it replaced?
-    bool checked = false;    // data may lead outside of the target
-    bool read_back = false;  // later points read what earlier ones wrote
+    ArrayId touched;            // a fold into an array: does the element have a point, and is it replaced?
+    std::vector<bool> checked;  // by subscript of the output, or empty: it may lead outside of the target
+    bool read_back = false;     // later points read what earlier ones wrote
     // scan
     int scan_dim = -1;
     int scan_level = -1;
@@ -180,6 +180,8 @@ class StageNest {
   Code close(Role& role, int level);
   Code init_region(const Role& role, const FoldGroup& group);
   Code fold_into(const FoldGroup& group, const Role& role, Expr value);
+  std::vector<bool> checks_of(const Role& role) const;
+  Expr old_value(const Role& role);
   std::vector<Expr> place(const Role& role);
   Statement store(const Role& role, std::vector<Expr> at, Expr value);
   Expr row_of(const Role& role);

@@ -281,8 +281,7 @@ Code StageNest::open_tile(Role& role) {
   }
   const auto start = [&] {
     if (group.in_memory) return t_.read(role.target, place(role));
-    if (role.output->accumulates && !role.partial)
-      return t_.pool().cast(group.op.type, t_.read(*role.output->into, place(role)));
+    if (role.output->accumulates && !role.partial) return t_.pool().cast(group.op.type, old_value(role));
     return group.op.identity;
   };
   role.held.clear();

@@ -42,10 +42,10 @@ class Tables {
   Statement put(ArrayId array, std::vector<Expr> at, Expr value) {
     const Type type = program_[array].type;
     if (type.is_scalar()) value = pool_.cast(type, value);
-    return {Put{array, std::move(at), value, std::nullopt, false}};
+    return {Put{array, std::move(at), value, std::nullopt, {}}};
   }
   Statement accumulate(ArrayId array, std::vector<Expr> at, Expr value, const Operator& op) {
-    return {Put{array, std::move(at), value, op, false}};
+    return {Put{array, std::move(at), value, op, {}}};
   }
 
   /// Where a part of the range from lo to hi begins, if it is cut into so many.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace twill {
 
@@ -105,6 +106,33 @@ void inline_reads(Program& program, const Output& output, Stage& consumer) {
       slot = next;
     }
   });
+}
+
+std::optional<Reason> why_not_recompute(const Region& region, const UseTable& uses, int position) {
+  const auto& stages = region.stages;
+  const Stage& stage = stages[static_cast<std::size_t>(position)];
+  const auto no = [&](std::string code, const std::string& why) {
+    return Reason{std::move(code), {stage.name}, why, stage.place};
+  };
+  if (!std::holds_alternative<Formula>(stage.body)) return no("block", "it is a block");
+  if (has_effects(stage)) return no("effect", "it has effects of its own");
+  if (stage.outputs.empty()) return no("no-output", "it makes nothing");
+  for (const Output& output : stage.outputs) {
+    const std::string array = "'" + region.program[output.array].name + "'";
+    if (uses.is_held(output.array)) return no("held", array + " has to be in memory");
+    for (const int reader : uses.readers(output.array))
+      if (auto reason =
+              why_not_inline(region.program, stage, output, stages[static_cast<std::size_t>(reader)]))
+        return reason;
+  }
+  return std::nullopt;
+}
+
+void recompute(Region& region, const UseTable& uses, int position) {
+  Stage stage = std::exchange(region.stages[static_cast<std::size_t>(position)], Stage{});
+  for (const Output& output : stage.outputs)
+    for (const int reader : uses.readers(output.array))
+      inline_reads(region.program, output, region.stages[static_cast<std::size_t>(reader)]);
 }
 
 }  // namespace twill

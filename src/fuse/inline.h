@@ -1,7 +1,7 @@
 // inline: the value of an element takes the place of its read, wherever in the array that is.
 #pragma once
 
-#include "program/program.h"
+#include "fuse/region.h"
 #include "program/reason.h"
 
 #include <optional>
@@ -18,5 +18,11 @@ bool reads_each_once(const Stage& consumer, ArrayId array);
 
 /// Replaces the reads. Only if nothing speaks against it.
 void inline_reads(Program& program, const Output& output, Stage& consumer);
+
+/// Why the stage at a position cannot be left out, with all who read what it makes computing that again.
+std::optional<Reason> why_not_recompute(const Region& region, const UseTable& uses, int position);
+
+/// Does so: the stage is empty afterwards, and `uses` is of the past.
+void recompute(Region& region, const UseTable& uses, int position);
 
 }  // namespace twill

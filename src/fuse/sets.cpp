@@ -1,5 +1,6 @@
 #include "fuse/sets.h"
 
+#include "fuse/inline.h"
 #include "fuse/join.h"
 #include "fuse/share.h"
 #include "program/edit.h"
@@ -52,6 +53,15 @@ void join_all(Joiner& joiner, const std::vector<int>& members) {
     join_last();
   }
   if (parts.size() > 1) throw Refusal{std::move(*apart)};
+}
+
+/// Leaves the stage out: who reads what it makes computes that again.
+void recompute_stage(Region& region, int position) {
+  if (auto reason = why_not_recompute(region, UseTable(region), position)) {
+    reason->text = "the plan does not run '" + reason->stages.front() + "': " + reason->text;
+    throw Refusal{std::move(*reason)};
+  }
+  recompute(region, UseTable(region), position);
 }
 
 /// Removes those of the arrays that nobody needs any more.
@@ -109,10 +119,10 @@ void fuse_list(Region& region, const ClusterSets& list) {
     }
     sets.push_back(std::move(members));
   }
-  if (!position.empty())
-    refuse("missing-stage", {std::string(position.begin()->first)},
-           "the plan does not run '" + std::string(position.begin()->first) + "'");
+  std::set<int> left_out;
+  for (const auto& [name, where] : position) left_out.insert(where);
   position.clear();
+  for (const int stage : left_out) recompute_stage(region, stage);
   Joiner joiner(region);
   for (const std::vector<int>& members : sets) join_all(joiner, members);
   std::vector<Stage> fused;
@@ -133,12 +143,12 @@ void fuse_list(Region& region, const ClusterSets& list) {
 
 Result<std::shared_ptr<const Program>, Reason> fuse_clusters(const std::shared_ptr<const Program>& program,
                                                              std::span<const ClusterSets> lists) {
-  const bool any = std::any_of(lists.begin(), lists.end(), [](const ClusterSets& list) {
-    return std::any_of(list.clusters.begin(), list.clusters.end(), [](const std::vector<StageSet>& cluster) {
-      return cluster.size() != 1 || cluster.front().size() > 1;
-    });
-  });
-  if (!any) return program;
+  std::size_t stages = 0, alone = 0;
+  for_each_stage(program->stages, [&](const Stage&) { ++stages; });
+  for (const ClusterSets& list : lists)
+    for (const std::vector<StageSet>& cluster : list.clusters)
+      alone += cluster.size() == 1 && cluster.front().size() == 1 ? 1 : 0;
+  if (lists.empty() || alone == stages) return program;
   auto fused = std::make_shared<Program>(*program);
   try {
     in_all_regions(*fused, [&](Region& region) {

@@ -17,7 +17,8 @@ using StageSet = std::vector<std::string>;
 
 /// The stages of one list (the program's own if `owner` is empty, or those of a block of that stage;
 /// `branch`: 1 for `otherwise`) as sets, in the order in which they run. The sets of a cluster share their
-/// outer loops (fuse/share.h).
+/// outer loops (fuse/share.h). A stage that is in no set is not run: who reads what it makes computes that
+/// again (fuse/inline.h).
 struct ClusterSets {
   std::string owner;
   int branch = 0;

@@ -1,5 +1,6 @@
 // Random expressions of a wanted type.
 #include "fuzz/generator.h"
+#include "program/affine_of.h"
 
 #include <algorithm>
 #include <cmath>
@@ -145,8 +146,9 @@ Expr Generator::wild_index(const Surroundings& around, int fuel) {
   const Expr i = pool_.index(rng_.pick(around.indices).dim);
   const Expr j = pool_.index(rng_.pick(around.indices).dim);
   const Expr c = pool_.integer(rng_.between(-2, 2));
-  switch (rng_.below(7)) {
+  switch (rng_.below(8)) {
     case 0: return pool_.apply(Prim::Add, {pool_.apply(Prim::Mul, {pool_.integer(2), i}), c});
+    case 5: return pool_.apply(Prim::Mul, {i, j});
     case 1: return pool_.apply(Prim::Add, {i, j});
     case 2: return pool_.apply(Prim::Sub, {i, j});
     case 3: return pool_.apply(Prim::Div, {i, pool_.integer(rng_.between(2, 3))});
@@ -173,6 +175,12 @@ Expr Generator::read(ArrayId id, const Surroundings& around, int fuel) {
     // A rule that needs a nearest element fails if there is none.
     const bool walks =
         std::ranges::any_of(around.indices, [&](const VisibleIndex& i) { return i.cap.expr == extent.expr; });
+    // Nothing is proven about products and data: the run fails if they are outside.
+    const Expr data = as<Cast>(wild) ? wild->args[0] : wild;
+    if ((as<Read>(data) || !affine_of(wild)) && rng_.chance(10)) {
+      rules.push_back(Boundary::Inside);
+      continue;
+    }
     const bool has_element = walks || (extent.add > 0 && extent.mul >= 0);
     if (has_element ? rng_.chance(65) : rng_.chance(5)) {
       rules.push_back(rng_.pick({Boundary::Clamp, Boundary::Mirror, Boundary::Wrap}));

@@ -199,12 +199,27 @@ void split_set(std::vector<std::vector<StageSet>>& clusters, std::size_t c, Rng&
   clusters.insert(clusters.begin() + static_cast<std::ptrdiff_t>(c) + (rng.chance(50) ? 0 : 1), {out});
 }
 
-/// The greedy clusters, changed: sets that are cut in two, clusters that are several or one.
+/// Takes a stage out of all sets: who reads it computes it again.
+void leave_out(std::vector<std::vector<StageSet>>& clusters, Rng& rng) {
+  auto& cluster = clusters[static_cast<std::size_t>(rng.below(static_cast<int>(clusters.size())))];
+  StageSet& set = cluster[static_cast<std::size_t>(rng.below(static_cast<int>(cluster.size())))];
+  set.erase(set.begin() + rng.below(static_cast<int>(set.size())));
+  std::erase_if(cluster, [](const StageSet& s) { return s.empty(); });
+  std::erase_if(clusters, [](const std::vector<StageSet>& c) { return c.empty(); });
+}
+
+/// The greedy clusters, changed: stages that are left out, sets that are cut in two, clusters that are
+/// several or one.
 std::vector<ClusterSets> random_clusters(const std::shared_ptr<const Program>& program, Rng& rng) {
   if (rng.chance(10)) return cluster_none(*program).lists;
   std::vector<ClusterSets> lists = cluster_greedy(*program).lists;
   for (ClusterSets& list : lists) {
     auto& clusters = list.clusters;
+    while (!clusters.empty() && rng.chance(50)) {
+      const std::vector<std::vector<StageSet>> before = clusters;
+      leave_out(clusters, rng);
+      if (!can_cluster(program, lists)) clusters = before;
+    }
     for (std::size_t c = 0; c < clusters.size(); ++c) {
       const std::vector<ClusterSets> before = lists;
       if (rng.chance(30)) split_set(clusters, c, rng);
@@ -257,7 +272,7 @@ Cluster random_together(const Program& program, const std::vector<const Stage*>&
 
 bool can_cluster(const std::shared_ptr<const Program>& program, std::span<const ClusterSets> lists) {
   const auto fused = fuse_clusters(program, lists);
-  if (!fused || !diagnose(**fused, {.unused_inputs = false}).empty()) return false;
+  if (!fused || !diagnose(**fused, {.prove_inside = false, .unused_inputs = false}).empty()) return false;
   std::map<std::string, const Stage*> by_name;
   for_each_stage((*fused)->stages, [&](const Stage& stage) { by_name[stage.name] = &stage; });
   for (const ClusterSets& list : lists) {

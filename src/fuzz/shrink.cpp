@@ -36,7 +36,6 @@ std::vector<ClusterSets> adapted_clusters(const std::shared_ptr<const Program>& 
       }
       if (!sets.empty()) changed.clusters.push_back(std::move(sets));
     }
-    if (!open.empty()) continue;
     if (can_cluster(program, std::span(&changed, 1))) list = std::move(changed);
   }
   return lists;

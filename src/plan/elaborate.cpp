@@ -4,6 +4,7 @@
 #include "fuse/sets.h"
 #include "plan/legality.h"
 #include "plan/lifetimes.h"
+#include "program/check.h"
 
 #include <algorithm>
 
@@ -280,7 +281,7 @@ Result<Schedule, Reason> elaborate(std::shared_ptr<const Program> program, const
   auto fused = fuse_clusters(program, lists);
   if (!fused) return fused.why();
   Schedule schedule;
-  schedule.program = std::move(fused).value();
+  schedule.program = with_run_time_checks(std::move(fused).value());
   schedule.plan = plan;
   try {
     Elaboration(schedule, joined).run();

@@ -1,6 +1,7 @@
 // The one judge of loops, cuts, workers, stores and merges of a stage.
 #include "plan/legality.h"
 
+#include "program/check.h"
 #include "program/index_use.h"
 
 #include <algorithm>
@@ -15,29 +16,8 @@ bool bounds_depend(const Stage& stage, int d, int e) {
 }
 
 bool may_write_outside(const Program& program, const Stage& stage, const Output& output) {
-  std::set<DimId> by_data;
-  const auto depends = [&](Expr bound) {
-    bool data = false;
-    visit(bound, [&](Expr node) {
-      const IndexRef* index = as<IndexRef>(node);
-      data = data || as<Read>(node) || (index && by_data.contains(index->dim));
-    });
-    return data;
-  };
-  for (const Dim& dim : stage.dims)
-    if (!dim.hi || depends(dim.lo) || depends(dim.hi)) by_data.insert(dim.id);
-  for (std::size_t s = 0; s < output.at.size(); ++s) {
-    if (!depends(output.at[s])) continue;
-    // Mostly the array is as long as the range.
-    const IndexRef* index = as<IndexRef>(output.at[s]);
-    const auto whole = std::find_if(stage.dims.begin(), stage.dims.end(), [&](const Dim& dim) {
-      const Literal* lo = as<Literal>(dim.lo);
-      return index && dim.id == index->dim && lo && lo->value.i >= 0 &&
-             dim.hi == program[output.array].shape[s];
-    });
-    if (whole == stage.dims.end()) return true;
-  }
-  return false;
+  const std::vector<bool> unproven = unproven_writes(program, stage, output);
+  return std::find(unproven.begin(), unproven.end(), true) != unproven.end();
 }
 
 namespace {

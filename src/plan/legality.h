@@ -29,7 +29,7 @@ std::optional<Reason> why_illegal(const Program& program, const Stage& stage, co
 /// Does a bound or the condition of dimension `d` mention the index of dimension `e`?
 bool bounds_depend(const Stage& stage, int d, int e);
 
-/// Can data lead a point of the stage to write outside of the array? The checker has proven everything else.
+/// Can a point of the stage write outside of the array, as far as is known before it runs?
 bool may_write_outside(const Program& program, const Stage& stage, const Output& output);
 
 /// The most elements that a tile of accumulators has.

@@ -120,7 +120,8 @@ struct Cluster {
 };
 
 /// The clusters of one list of stages, in order: the program's own (owner is empty) or those of a block
-/// nested in a stage (`branch`: 0 for a nested block or `then`, 1 for `otherwise`).
+/// nested in a stage (`branch`: 0 for a nested block or `then`, 1 for `otherwise`). A stage that is in none of
+/// them is computed again wherever it is read.
 struct BlockPlan {
   std::string owner;
   int branch = 0;

@@ -12,7 +12,8 @@ namespace twill {
 /// What is asked of a program. Expectations of tests are programs about data that only exist when the
 /// test runs: they leave reads to the run time, and may mention an array for its size alone.
 struct CheckOptions {
-  bool prove_reads = true;    // an affine read that may leave its array is an error, not a run-time check
+  bool prove_inside =
+      true;  // an affine read or write that may leave its array is an error, not a run-time check
   bool unused_inputs = true;  // an input that is never used is an error
 };
 
@@ -31,5 +32,13 @@ struct RunTimeChecks {
   std::set<std::pair<ArrayId, int>> writes;     // the output's array and the position in `at`
 };
 RunTimeChecks run_time_checks(const Program& program, const CheckOptions& options = {});
+
+/// The program with rule Checked instead of Inside where a subscript of a read is left to the run time. Also
+/// for programs that were rewritten since they were checked: what was data may be affine now, and was never
+/// proven to stay inside.
+std::shared_ptr<const Program> with_run_time_checks(std::shared_ptr<const Program> program);
+
+/// By subscript: may the output write outside of its array?
+std::vector<bool> unproven_writes(const Program& program, const Stage& stage, const Output& output);
 
 }  // namespace twill

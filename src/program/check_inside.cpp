@@ -75,6 +75,14 @@ void Checker::check_reads(Expr root, const Condition& facts, const Scope& scope,
     const Step step = waiting.back();
     waiting.pop_back();
     if (!open.contains(step.node.get()) || !seen.emplace(step.node.get(), step.facts).second) continue;
+    if (seen.size() > patience && !options_.prove_inside) {
+      for (const Node* node : open) {
+        const auto* read = std::get_if<Read>(&node->kind);
+        for (std::size_t k = 0; read && k < read->rules.size(); ++k)
+          if (read->rules[k] == Boundary::Inside) run_time.reads.emplace(node, static_cast<int>(k));
+      }
+      return;
+    }
     if (seen.size() > patience) {
       report("E0330", first_place({root->place, place}),
              "its conditions are nested too deeply to prove that all reads stay inside",
@@ -162,7 +170,7 @@ bool Checker::decide_inside(const Access& access, const Condition& facts, const 
   const Answer high = prover_.is_non_negative(facts, extent - 1 - value);
   if (low == Answer::Yes && high == Answer::Yes) return true;
   if (depends_on_data(value, scope) || depends_on_data(extent, scope)) return false;
-  if (!options_.prove_reads && access.what == std::string_view("read")) return false;
+  if (!options_.prove_inside) return false;
   if (low == Answer::No || high == Answer::No) {
     report_outside(access, low == Answer::No, facts, scope);
   } else {

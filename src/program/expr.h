@@ -58,6 +58,7 @@ enum class Boundary : std::uint8_t {
   Mirror,    // reflected, the edge element repeated: -1 reads 0, N reads N-1
   Wrap,      // modulo the extent
   Constant,  // the read yields the fallback value
+  Checked,   // only in programs that are about to be emitted (with_run_time_checks): Inside, but not proven
 };
 
 // ---- the kinds of node; operands are in Node::args --------------------------------------------

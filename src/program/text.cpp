@@ -101,7 +101,7 @@ Module text::module_of(const File& file) {
       for (auto& expectation : test.expectations)
         if (auto* value = std::get_if<ValueExpectation>(&expectation)) {
           drop_unused_functions(value->holds);
-          check_into(value->holds, errors, {.prove_reads = false, .unused_inputs = false});
+          check_into(value->holds, errors, {.prove_inside = false, .unused_inputs = false});
         }
     module.tests.push_back(std::move(test));
   }

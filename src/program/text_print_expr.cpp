@@ -222,7 +222,8 @@ std::string Printer::read(const Read& read, Expr e) {
     if (i) text += ", ";
     const std::string subscript = index(e->args[i]);
     switch (read.rules[i]) {
-      case Boundary::Inside: text += subscript; break;
+      case Boundary::Inside:
+      case Boundary::Checked: text += subscript; break;
       case Boundary::Clamp: text += "clamp(" + subscript + ")"; break;
       case Boundary::Mirror: text += "mirror(" + subscript + ")"; break;
       case Boundary::Wrap: text += "wrap(" + subscript + ")"; break;
