@@ -1075,6 +1075,13 @@ def blast_state(edge, steps):
     return with_records({name: scalars[name](value) if name in scalars else value for name, value in s.items()})
 
 
+@example("lulesh.twill", on=[dict(x=filled(VEC, (n, n, n), x=doubles(n, n, n), y=doubles(n, n, n), z=doubles(n, n, n)))
+                             for n in (1, 2, 5)])
+def corners(x):
+    h = lulesh_reference.at_corners(x)
+    return dict(h=filled(record(**{f"p{c}": VEC for c in range(8)}), h.shape[1:], **{f"p{c}": h[c] for c in range(8)}))
+
+
 # Differences of volumes lose digits, and a step divides by them.
 @example("lulesh.twill", folds=1e5,
          on=[dict(**blast_state(edge, steps), stop=np.float64(1e-2)) for edge, steps in [(1, 0), (2, 3), (5, 40)]])
