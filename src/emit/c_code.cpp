@@ -193,16 +193,26 @@ void CCode::serial_loop(const For& s) {
   code(s.body);
   w_ = outer;
   w_->uses_bad |= inner.uses_bad;
+  // Several conditional updates of a reduction in one iteration are more than GCC 12 vectorises correctly (it
+  // reads lanes that do not exist): an iteration notes its failures in a variable of its own, and reduces
+  // once, at its end.
+  const std::string worst = s.by == By::Simd && inner.uses_bad ? c_.names.fresh("worst") : "";
   if (s.by == By::Simd) {
     std::string pragma = "#pragma omp simd";
     for (const Reduction& r : s.reductions)
       pragma += " reduction(" + reduction_name(r.op) + " : " + c_.names.of(r.variable) + ")";
-    if (inner.uses_bad) pragma += " reduction(max : bad)";
+    if (!worst.empty()) {
+      line("int32_t " + worst + " = bad;");
+      pragma += " reduction(max : " + worst + ")";
+    }
     w_->text += pragma + "\n";
   }
   open(head);
+  if (!worst.empty()) line("int32_t bad = 0;");
   w_->text += inner.text;
+  if (!worst.empty()) line(worst + " = bad > " + worst + " ? bad : " + worst + ";");
   close();
+  if (!worst.empty()) line("bad = " + worst + ";");
 }
 
 /// Its body becomes a function of what it uses.
