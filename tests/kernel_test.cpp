@@ -1,9 +1,8 @@
-// A program built by hand goes through all passes and runs; subscripts are checked in vectorised loops.
+// A program built by hand goes through all passes and runs.
 #include <gtest/gtest.h>
 
 #include "driver/compile.h"
 #include "program/typing.h"
-#include "programs.h"
 
 namespace twill {
 namespace {
@@ -38,34 +37,6 @@ TEST(Kernel, MatMul) {
   const Kernel kernel = compile(p);
   const Outcome got = kernel.run(in), want = interpret(p, in);
   EXPECT_LT(max_error(got.results[0], want.results[0]), 1e-5);
-}
-
-// The checks of two reads, in different words, were vectorised to a reduction over lanes that do not exist:
-// rows of more than one vector failed.
-TEST(Kernel, ChecksInAVectorLoop) {
-  const Module module = parse("test.twill", R"(
-    def e(p: f64[N + 1, N + 1, N + 1], w: f64[N, N, N], z: f64[N, N, N]) -> y {
-      u[k < N, j < N, i < N] = z[k, j, i] + p[k + 1, j + 1, i + 1]
-      y[k, j, i] = u[k, j, i] / w[k, j, i]
-    }
-    def f(n: i64) -> s {
-      p[k <= n, j <= n, i <= n] = 1.0
-      w[k < n, j < n, i < n] = 2.0 + i
-      z[k < n, j < n, i < n] = 1.0 + i
-      y = e(p, w, z)
-      s = sum(k, j, i) y[k, j, i]
-    })");
-  const auto program = std::make_shared<const Program>(*module.find("f"));
-  for (const Clusters clusters : {Clusters::None, Clusters::Greedy}) {
-    Options options;
-    options.clusters = clusters;
-    options.simplify = clusters != Clusters::None;
-    const Compilation compiled = compile(program, two_cores(), options);
-    for (const std::int64_t n : {1, 8, 24, 100}) {
-      const std::vector<Data> inputs = {Data::scalar(Number::of(Scalar::I64, n))};
-      EXPECT_EQ(compiled.kernel->run(inputs).results[0].get(0).as_double(), static_cast<double>(n * n * n));
-    }
-  }
 }
 
 }  // namespace
