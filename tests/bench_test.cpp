@@ -150,7 +150,7 @@ TEST(Bench, TheNumberOfThreadsIsThatOfTheCase) {
 TEST(Bench, AnUnfusedProgramIsAPeer) {
   Case c = sum_case();
   c.program = program_from("total", "def total(x: f32[N]) -> s { y[i] = 2 * x[i]; s = sum(i) 0.5 * y[i] }");
-  c.against_unfused = true;
+  c.ways = {unfused()};
   const Row row = measure_sum(std::move(c));
   EXPECT_TRUE(row.verified);
   EXPECT_TRUE(row.peers.contains("unfused"));

@@ -1,5 +1,6 @@
 // The best clusters of programs: where greedy choices are not the best, and never more bytes than theirs.
 #include "cluster/cluster.h"
+#include "cluster/program_problem.h"
 #include "driver/agree.h"
 #include "driver/compile.h"
 #include "plan/traffic.h"
@@ -80,7 +81,7 @@ TEST(OptimalClusters, OfAPipelineNeedNoSolver) {
   SolveOptions options;
   options.open = []() -> std::unique_ptr<LinearSolver> { throw std::logic_error("a solver was opened"); };
   for (const auto& planned : {program, simplify(program).program}) {
-    const Clustering clustering = cluster_optimal(*planned, options);
+    const Clustering clustering = cluster_optimal(*planned, {}, options);
     EXPECT_EQ(clustering.gap(), 0);
     EXPECT_EQ(clustering.lists.front().clusters.size(), 1u);
   }
@@ -120,7 +121,7 @@ double bytes_moved(const Compilation& c) {
   std::map<SymbolId, std::int64_t> sizes;
   for (std::size_t s = 0; s < c.schedule->program->symbols.size(); ++s)
     sizes[SymbolId{static_cast<int>(s)}] = 1000;
-  const Traffic traffic = traffic_of(*c.schedule, sizes, {});
+  const Traffic traffic = traffic_of(*c.schedule, {sizes, {}});
   EXPECT_TRUE(traffic.complete);
   return traffic.read + traffic.written;
 }
@@ -132,7 +133,7 @@ TEST(OptimalClusters, OfRandomProgramsAreProvenAndMoveNoMoreThanGreedyOnes) {
     const std::string text = random_text(rng, 14);
     SCOPED_TRACE(text);
     const auto program = program_of(text);
-    EXPECT_EQ(cluster_optimal(*simplify(program).program, {.seconds = 60}).gap(), 0);
+    EXPECT_EQ(cluster_optimal(*simplify(program).program, {}, {.seconds = 60}).gap(), 0);
     const double best = bytes_moved(compiled(program, Clusters::Optimal, "elaborate"));
     const double greedy = bytes_moved(compiled(program, Clusters::Greedy, "elaborate"));
     EXPECT_LE(best, bytes_moved(compiled(program, Clusters::FromBelow, "elaborate")));
@@ -140,6 +141,80 @@ TEST(OptimalClusters, OfRandomProgramsAreProvenAndMoveNoMoreThanGreedyOnes) {
     if (best < greedy && ++better <= 5) structure_of(program, Clusters::Optimal);
   }
   EXPECT_GT(better, 5);
+}
+
+TEST(OptimalClusters, ComputeAgainWhatCostsLessThanToKeep) {
+  const auto program = program_of(R"(
+    def f(x: f32[N]) -> s {
+      b[i] = x[i] * 2
+      d[i < N] = f32(i) + (if N > 0 then b[0] else 0.0f32)
+      s = sum(i) (b[i] + d[i])
+    })");
+  // Whoever reads b[0] waits for all of b, unless it is computed again.
+  EXPECT_EQ(structure_of(program, Clusters::Greedy), (Structure{2, 1}));
+  EXPECT_EQ(structure_of(program, Clusters::Optimal), (Structure{1, 0}));
+  const Compilation c = compiled(program, Clusters::Optimal, "elaborate");
+  const auto again = std::find_if(c.fused.begin(), c.fused.end(),
+                                  [](const Reason& reason) { return reason.code == "recomputed"; });
+  ASSERT_NE(again, c.fused.end());
+  EXPECT_EQ(again->text,
+            "'b' is computed again where it is read: that costs less than to write it and to read it back");
+}
+
+TEST(OptimalClusters, KeepWhatIsDearToCompute) {
+  const auto program = program_of(R"(
+    def f(x: f32[N]) -> s {
+      b[i] = exp(sin(x[i])) * sqrt(x[i])
+      d[i < N] = f32(i) + (if N > 0 then b[0] else 0.0f32)
+      s = sum(i, k < 8) (b[(i + k) % N] + d[i])
+    })");
+  EXPECT_EQ(structure_of(program, Clusters::Optimal).buffers, 1);
+}
+
+/// By stage of the program's own list, the number of its cluster.
+std::vector<int> numbers_of(const Program& program, const Clustering& clustering) {
+  std::map<std::string, int> number;
+  int next = 0;
+  for (const std::vector<StageSet>& cluster : clustering.lists.front().clusters) {
+    for (const StageSet& set : cluster)
+      for (const std::string& stage : set) number[stage] = next;
+    ++next;
+  }
+  std::vector<int> numbers;
+  for (const Stage& stage : program.stages) numbers.push_back(number.at(stage.name));
+  return numbers;
+}
+
+TEST(OptimalClusters, NoOthersCostLessUnderAnyOfTheCosts) {
+  std::mt19937 rng(11);
+  int better = 0;
+  for (int k = 0; k < 15; ++k) {
+    const std::string text = random_text(rng, 12);
+    SCOPED_TRACE(text);
+    const auto program = simplify(program_of(text)).program;
+    std::vector<std::vector<int>> all = {numbers_of(*program, cluster_greedy(*program)),
+                                         numbers_of(*program, cluster_from_below(*program))};
+    for (const GraphCost cost : graph_costs) {
+      const Clustering best = cluster_optimal(*program, cost, {.seconds = 60});
+      EXPECT_EQ(best.gap(), 0);
+      all.push_back(numbers_of(*program, best));
+    }
+    for (std::size_t c = 0; c < graph_costs.size(); ++c) {
+      Program scratch = *program;
+      in_all_regions(scratch, [&](Region& region) {
+        const ClusterCost cost = graph_costs[c];
+        ProgramProblem problem(region, cost);
+        problem.find_pairs(region, all);
+        const double least = problem.cost_of(all[2 + c]);
+        for (const std::vector<int>& other : all) {
+          EXPECT_LE(least, problem.cost_of(other)) << letter_of(graph_costs[c]);
+          better += least < problem.cost_of(other) ? 1 : 0;
+        }
+        return false;
+      });
+    }
+  }
+  EXPECT_GT(better, 20);
 }
 
 }  // namespace

@@ -375,7 +375,7 @@ TEST_F(Command, ClusterCutsGraphs) {
   const ExitReport none = line_.twill({"cluster", "--graph", graph, "--cluster", "none"});
   EXPECT_THAT(none.output, StartsWith("cost (e) 6; 3 passes; "));
   expect({"cluster", "--graph", graph, "--cost", "z"}, 2,
-         "error[E0715]: there is no cost 'z'\n  help: a, b, c, d or e: `twill cluster --help`\n");
+         "error[E0715]: there is no cost 'z'\n  help: a, b, c, d, e or f: `twill cluster --help`\n");
   expect({"cluster", "--graph", graph, "--cluster", "best"}, 2,
          "error[E0714]: there is no way to choose clusters called 'best'\n"
          "  help: one of: optimal, greedy-top, greedy-bottom, none\n");
@@ -383,9 +383,8 @@ TEST_F(Command, ClusterCutsGraphs) {
       {"cluster"}, 2,
       "error[E0703]: either a program or --graph is required\n  help: `twill cluster --help` shows how it is "
       "called\n");
-  expect({"cluster", program_, "--cost", "a"}, 2,
-         "error[E0715]: costs are for graphs; a program's clusters move the fewest bytes\n"
-         "  help: leave --cost away, or give a --graph\n");
+  expect({"cluster", "--graph", graph, "--cost", "f"}, 2,
+         "error[E0715]: a graph says nothing about time\n  help: a, b, c, d or e: `twill cluster --help`\n");
 }
 
 TEST_F(Command, ClusterCutsPrograms) {
@@ -398,7 +397,7 @@ TEST_F(Command, ClusterCutsPrograms) {
 })");
   const ExitReport text = line_.twill({"cluster", file});
   EXPECT_EQ(text.status, 0);
-  EXPECT_THAT(text.output, StartsWith("f: no other clusters move fewer bytes; "));
+  EXPECT_THAT(text.output, StartsWith("f: no other clusters take less time; "));
   EXPECT_THAT(text.output, EndsWith(" ms\n  1  b, s\n  2  c, e, f\n"));
   EXPECT_THAT(line_.twill({"cluster", file, "--cluster", "greedy-top"}).output,
               EndsWith(" ms\n  1  b, s, c\n  2  e, f\n"));

@@ -27,7 +27,7 @@ const std::map<std::string, Names> arrows = {
     {"machine", {"base"}},
     {"fuse", {"program"}},
     {"simplify", {"fuse"}},
-    {"cluster", {"fuse"}},
+    {"cluster", {"fuse", "machine"}},
     {"plan", {"fuse", "machine"}},
     {"emit", {"plan"}},
     {"run", {"emit"}},

@@ -252,5 +252,32 @@ TEST(Schedule, UpdatesInPlaceWhereNobodyNeedsTheOldVersion) {
   EXPECT_EQ(schedule->body.passes[1].stages[0].outputs[0].keep, Keep::Alias);
 }
 
+/// What becomes of a program if the plan does not mention one of its stages.
+Result<Schedule, Reason> without(const std::shared_ptr<const Program>& program, const std::string& stage) {
+  Plan plan = default_plan(*program, two_cores()).plan;
+  std::erase_if(plan.blocks.front().clusters,
+                [&](const Cluster& cluster) { return cluster.instances.front().name() == stage; });
+  return elaborate(program, two_cores(), plan);
+}
+
+TEST(Plan, StagesThatItLeavesOutAreComputedWhereTheyAreRead) {
+  const auto program = program_of(
+      "def f(x: f32[N]) -> (y, s) { a[i] = x[i] * 2\n b[i] = a[i] + 1\n y[i] = a[i] - b[i]\n s = sum(i) b[i] "
+      "}");
+  const auto schedule = without(program, "b");
+  ASSERT_TRUE(schedule);
+  EXPECT_EQ((*schedule).passes, 3);
+  EXPECT_EQ((*schedule).buffers, 1);
+  const auto reason = without(program, "y");
+  ASSERT_FALSE(reason);
+  EXPECT_EQ(reason.why().code, "held");
+  EXPECT_EQ(reason.why().text, "the plan does not run 'y': 'y' has to be in memory");
+  const auto total = without(program_of("def f(x: f32[N]) -> y { s = sum(i) x[i]\n y[i] = x[i] - s }"), "s");
+  ASSERT_FALSE(total);
+  EXPECT_EQ(
+      total.why().text,
+      "the plan does not run 's': 's' is not computed inside of 'y': 's' is not one value for each point");
+}
+
 }  // namespace
 }  // namespace twill

@@ -28,7 +28,7 @@ Traffic traffic(const std::string& text, const std::map<std::string, std::int64_
   for (const Input& input : program->inputs)
     if (const auto found = scalars.find((*program)[input.array].name); found != scalars.end())
       given[input.array] = Number::of((*program)[input.array].type.scalar(), found->second);
-  return traffic_of(*schedule, bound, given);
+  return traffic_of(*schedule, {bound, given});
 }
 
 TEST(Traffic, EveryArrayOfAPassCountsOnce) {

@@ -5,12 +5,15 @@
 #include "bench/arrays.h"
 #include "bench/examples.h"
 #include "driver/compile.h"
+#include "driver/fusion_report.h"
+#include "plan/traffic.h"
 #include "program/text.h"
 
 #include <fmt/format.h>
 #include <omp.h>
 #include <chrono>
 #include <cmath>
+#include <list>
 #include <optional>
 
 namespace twill::bench {
@@ -63,7 +66,24 @@ std::vector<Data> compute_reference(const Case& job, const std::vector<Data>& re
   return reference;
 }
 
+/// What the clusters make of the program.
+std::string structure_of(const std::string& way, const Compilation& compilation) {
+  const Traffic traffic = traffic_of(*compilation.schedule, compilation.options.known);
+  std::string text =
+      fmt::format("{}: {} passes, {} buffers, {:.1f} MB moved", way, compilation.schedule->passes,
+                  compilation.schedule->buffers, 1e-6 * (traffic.read + traffic.written));
+  if (compilation.cluster_gap) text += "; " + gap_text(*compilation.cluster_gap, compilation.options.cost);
+  return text;
+}
+
 }  // namespace
+
+Way unfused() {
+  Way way{"unfused", {}};
+  way.options.simplify = false;
+  way.options.clusters = Clusters::None;
+  return way;
+}
 
 Peer onednn_peer(Session& session, const std::function<OneDnnPrimitive(const OneDnn&)>& make, std::size_t a,
                  std::size_t b) {
@@ -113,8 +133,9 @@ Row measure_case(Session& session, Case job) {
   row.reference = interpreted ? "interpreter" : job.reference_name;
 
   const Threads threads(job.threads);
-  Options compiling;
+  Options compiling = job.ours;
   compiling.compiler = options.compiler;
+  compiling.known = known_sizes(*job.program, job.inputs);
   const auto start = std::chrono::steady_clock::now();
   const Compilation compilation = compile(job.program, session.machine(), compiling);
   row.compile_ms =
@@ -125,13 +146,17 @@ Row measure_case(Session& session, Case job) {
   std::vector<Data> theirs = like(invocation.results());
   std::vector<Runner> runners;
   runners.push_back({"ours", [&] { invocation.run(); }, &invocation.results()});
-  std::optional<Invocation> unfused;
-  if (job.against_unfused) {
-    compiling.simplify = false;
-    compiling.clusters = Clusters::None;
-    unfused.emplace(compile(job.program, session.machine(), compiling).kernel->prepare(job.inputs));
-    unfused->run();
-    runners.push_back({"unfused", [&] { unfused->run(); }, &unfused->results()});
+  std::list<Invocation> others;
+  if (job.ways.size() > 1) row.notes.push_back(structure_of("ours", compilation));
+  for (const Way& way : job.ways) {
+    compiling = way.options;
+    compiling.compiler = options.compiler;
+    compiling.known = known_sizes(*job.program, job.inputs);
+    const Compilation other = compile(job.program, session.machine(), compiling);
+    if (job.ways.size() > 1) row.notes.push_back(structure_of(way.name, other));
+    Invocation& own = others.emplace_back(other.kernel->prepare(job.inputs));
+    own.run();
+    runners.push_back({way.name, [&own] { own.run(); }, &own.results()});
   }
   for (Peer& peer : job.peers) {
     if (peer.run)

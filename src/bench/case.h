@@ -4,6 +4,7 @@
 
 #include "bench/report.h"
 #include "bench/session.h"
+#include "driver/compile.h"
 #include "program/data.h"
 #include "program/error_bounds.h"
 #include "program/program.h"
@@ -34,6 +35,15 @@ struct Work {
   int element_bytes = 4;  // selects the arithmetic rate
 };
 
+/// Another way to compile the same program.
+struct Way {
+  std::string name;
+  Options options;
+};
+
+/// Every stage in a pass of its own.
+Way unfused();
+
 struct Case {
   std::string name;
   std::string size;
@@ -42,9 +52,10 @@ struct Case {
   Work work;
   bool held_to_floor = false;  // an elementwise, stencil or reduction stage on arrays that no cache holds
   std::vector<Peer> peers;
-  bool against_unfused = false;  // the same program with every stage in a pass of its own is a peer
-  int threads = 0;               // of everybody; 0: as many as there are
-  Action reference;              // null: the interpreter, which takes its time
+  Options ours = {};      // how our own kernel is compiled
+  std::vector<Way> ways;  // the same program compiled in other ways, each a peer
+  int threads = 0;        // of everybody; 0: as many as there are
+  Action reference;       // null: the interpreter, which takes its time
   std::string reference_name;
   double tolerance = 0;  // of max_error; see likely_error
 };
@@ -68,6 +79,7 @@ std::vector<Entry> linalg_entries();
 std::vector<Entry> stencil_entries();
 std::vector<Entry> collections_entries();
 std::vector<Entry> compile_entries();
+std::vector<Entry> combinators_entries();
 
 /// Compiles the program, verifies ours and the peers, and times them in turns.
 Row measure_case(Session& session, Case job);

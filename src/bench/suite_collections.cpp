@@ -32,7 +32,7 @@ Case start(std::shared_ptr<const Program> program, std::int64_t n) {
   Case c;
   c.program = std::move(program);
   c.size = count_text(n);
-  c.against_unfused = true;
+  c.ways = {unfused()};
   c.reference_name = "plain loops";
   return c;
 }

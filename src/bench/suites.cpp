@@ -12,6 +12,8 @@ const std::array table = {
     Suite{"stencil", "Jacobi stencils, convolution and the stages of image pipelines", stencil_entries},
     Suite{"collections", "pipelines of maps, filters, groups and folds, on one thread and on all",
           collections_entries},
+    Suite{"combinators", "programs of many stages under every choice of clusters, and how long that takes",
+          combinators_entries},
     Suite{"compile", "how long it takes to compile a program and to start a compiled one", compile_entries},
 };
 

@@ -4,8 +4,13 @@
 // order in which they can run, and the reason for every pair of neighbours that stays apart.
 #pragma once
 
+#include "cluster/partition.h"
 #include "cluster/solve.h"
 #include "fuse/sets.h"
+#include "machine/time_model.h"
+#include "program/known.h"
+
+#include <variant>
 
 namespace twill {
 
@@ -28,10 +33,19 @@ Clustering cluster_greedy(const Program& program);
 /// The same, but the last stages choose first.
 Clustering cluster_from_below(const Program& program);
 
-/// The clusters that move the fewest bytes: arrays that are made in memory, and arrays that are read, once
-/// for every cluster. Sizes that are not known count as equal, and what may be together is asked of the rules
-/// two stages at a time: `bound` is about that. Where the greedy choice is proven to be the best nothing is
-/// solved.
-Clustering cluster_optimal(const Program& program, const SolveOptions& options = {});
+/// What is to be least: the time that arrays take that are made in memory, or read, once for every cluster
+/// (sizes that are not known count as equal), and the time of computing what is computed again; or one of the
+/// counts that the literature has for bare graphs.
+struct ByTime {
+  TimeModel model = {};
+  KnownSizes known = {};
+};
+using ClusterCost = std::variant<ByTime, GraphCost>;
+
+/// The clusters that cost least. What may be together is asked of the rules two stages at a time: `bound` is
+/// about that, for the stages that are left when some are computed again where they are read. Where the
+/// greedy choice is proven to be the best nothing is solved.
+Clustering cluster_optimal(const Program& program, const ClusterCost& cost = {},
+                           const SolveOptions& options = {});
 
 }  // namespace twill

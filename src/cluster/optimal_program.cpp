@@ -1,12 +1,14 @@
 // The best clusters of a program. What may be together is asked of the rules, two stages at a time; the
 // linear program chooses; and the builder makes of its choice what the rules allow. Where they refuse a
-// cluster as a whole, the choice is made again without it.
+// cluster as a whole, the choice is made again without it. Where time is what counts, stages may be left out
+// and computed again by those who read them.
 #include "cluster/at.h"
-#include "cluster/builder.h"
+#include "cluster/program_problem.h"
+#include "fuse/inline.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <numeric>
 
 namespace twill {
 
@@ -18,35 +20,20 @@ constexpr int most_choices = 8;
 /// Clusters that are tried to be one although nothing is saved but a pass.
 constexpr int most_merges = 100;
 
-/// Extents that are not known; those of collections, of which filters leave a part.
-constexpr double some_extent = 1000, part_of_extent = 500;
+/// Stages that are tried to be left out.
+constexpr int most_left_out = 200;
 
 class Choice {
  public:
-  Choice(Region& region, const SolveOptions& options, Clustering& result)
-      : region_(region), options_(options), result_(result), stages_(region.stages) {}
+  Choice(Region& region, const ClusterCost& cost, const SolveOptions& options, Clustering& result)
+      : region_(region), cost_(cost), options_(options), result_(result), stages_(region.stages) {}
 
   void run() {
-    const Built greedy = build({});
-    take(greedy);
-    if (stages_.size() < 2) return finish(best_.cost);
-    const Built below = build({.from_below = true});
-    take(below);
-    find_problem({greedy, below});
-    const double least = least_cost();
-    if (best_.cost <= least + slack()) return finish(least);
-    const std::vector<Chosen> known = {{greedy.cluster}, {below.cluster}};
-    double bound = least;
-    for (int round = 0; round < most_choices; ++round) {
-      const BestChoice choice = best_choice(problem_, known, false, options_);
-      // More refusals only make it cost more, so the first bound holds for all.
-      if (round == 0) bound = std::max(bound, cost_of(choice.set) - choice.may_save);
-      const Built built = build({.cluster = choice.set});
-      take(built);
-      if (!forbid_refused(choice.set, built.cluster)) break;
+    solve({});
+    if (std::holds_alternative<ByTime>(cost_)) {
+      while (leave_out_stages()) solve({best_.cluster});
     }
-    merge_what_costs_nothing();
-    finish(std::min(bound, best_.cost));
+    finish();
   }
 
  private:
@@ -55,6 +42,38 @@ class Choice {
     std::vector<int> cluster;  // by stage
     double cost = 0;
   };
+
+  /// The best clusters of the stages that are left; `known`: some that are possible.
+  void solve(std::vector<std::vector<int>> known) {
+    region_.stages = stages_;
+    ProgramProblem problem(region_, cost_);
+    unit_ = problem.unit();
+    best_ = {};
+    std::vector<Built> first;
+    first.push_back(build({}));
+    first.push_back(build({.from_below = true}));
+    for (const std::vector<int>& cluster : known) first.push_back(build({.cluster = cluster}));
+    known.clear();
+    for (const Built& built : first) known.push_back(built.cluster);
+    problem.find_pairs(region_, known);
+    for (Built& built : first) take(std::move(built), problem);
+    bound_ = problem.least_cost() + problem.work();
+    if (stages_.size() < 2 || best_.cost <= bound_ + slack()) return;
+    std::vector<Chosen> chosen;
+    for (const std::vector<int>& cluster : known) chosen.push_back({cluster});
+    for (int round = 0; round < most_choices; ++round) {
+      const BestChoice choice = best_choice(problem.problem, chosen, problem.is_whole(), options_);
+      // More refusals only make it cost more, so the first bound holds for all.
+      if (round == 0)
+        bound_ = std::max(bound_, problem.cost_of(choice.set) + problem.work() - choice.may_save);
+      Built built = build({.cluster = choice.set});
+      const std::vector<int> cluster = built.cluster;
+      take(std::move(built), problem);
+      if (!forbid_refused(choice.set, cluster, problem.problem)) break;
+    }
+    merge_what_costs_nothing(problem);
+    bound_ = std::min(bound_, best_.cost);
+  }
 
   Built build(Freedom freedom) {
     region_.stages = stages_;
@@ -71,143 +90,32 @@ class Choice {
     return built;
   }
 
-  void take(Built built) {
-    find_arrays();
-    built.cost = cost_of(built.cluster);
+  void take(Built built, const ProgramProblem& problem) {
+    built.cost = problem.cost_of(built.cluster) + problem.work();
     if (best_.cluster.empty() || built.cost < best_.cost) best_ = std::move(built);
   }
 
-  void finish(double bound) {
+  void finish() {
     Clustering& own = best_.clustering;
     result_.lists.insert(result_.lists.end(), own.lists.begin(), own.lists.end());
+    result_.done.insert(result_.done.end(), left_out_.begin(), left_out_.end());
     result_.done.insert(result_.done.end(), own.done.begin(), own.done.end());
     result_.not_done.insert(result_.not_done.end(), own.not_done.begin(), own.not_done.end());
-    result_.cost += best_.cost;
-    result_.bound += bound;
+    result_.cost += best_.cost * unit_;
+    result_.bound += bound_ * unit_;
   }
 
   double slack() const { return 1e-9 * (1 + std::abs(best_.cost)); }
 
-  double bytes_of(const Array& array) const {
-    if (array.rank() == 0) return 0;
-    double elements = 1;
-    for (const Expr extent : array.shape) {
-      const Literal* literal = as<Literal>(extent);
-      const SizeRef* size = as<SizeRef>(extent);
-      const bool born = size && born_.contains(size->symbol);
-      elements *= literal ? std::max(1.0, static_cast<double>(literal->value.i))
-                  : born  ? part_of_extent
-                          : some_extent;
-    }
-    return elements * static_cast<double>(byte_size(array.type)) / some_extent;
-  }
-
-  void find_arrays() {
-    if (!problem_.arrays.empty()) return;
-    Clustering nothing;
-    const ClusterBuilder builder(region_, {}, nothing);
-    problem_.count = static_cast<int>(stages_.size());
-    for (const Stage& stage : stages_)
-      for (const SymbolId symbol : lengths_born_in(region_.program, stage)) born_.insert(symbol);
-    std::set<ArrayId> seen;
-    const auto add = [&](ArrayId array, int maker) {
-      if (!seen.insert(array).second) return;
-      ClusterProblem::Data data;
-      data.maker = maker;
-      data.kept = maker < 0 || builder.uses().is_held(array);
-      data.write = maker < 0 ? 0 : bytes_of(region_.program[array]);
-      data.read = bytes_of(region_.program[array]);
-      for (const int reader : builder.uses().readers(array))
-        if (reader != maker) data.readings.push_back({reader});
-      problem_.arrays.push_back(std::move(data));
-    };
-    for (int s = 0; s < problem_.count; ++s) {
-      for (const Output& output : stages_[at(s)].outputs)
-        for (const ArrayId array : defined_arrays(output)) add(array, s);
-      for (const ArrayId array : builder.uses().reads(s))
-        if (builder.uses().definer(array) < 0) add(array, -1);
-    }
-  }
-
-  /// Stages that one of the known clusterings has together can be together.
-  void find_problem(const std::vector<Built>& known) {
-    find_arrays();
-    Clustering nothing;
-    ClusterBuilder builder(region_, {}, nothing);
-    const std::size_t count = stages_.size();
-    const auto may_meet = [&](int a, int b) {
-      return std::any_of(known.begin(), known.end(),
-                         [&](const Built& built) { return built.cluster[at(a)] == built.cluster[at(b)]; }) ||
-             !builder.why_apart(a, b);
-    };
-    std::vector<std::vector<bool>> after(count, std::vector<bool>(count));
-    problem_.later = problem_.never = after;
-    // Stages are in an order in which they can run.
-    for (int b = 0; b < problem_.count; ++b)
-      for (const int a : builder.before(b)) {
-        const bool strictly = !may_meet(a, b);
-        problem_.waits.push_back({a, b, strictly});
-        after[at(a)][at(b)] = true;
-        if (strictly) problem_.later[at(a)][at(b)] = true;
-        for (std::size_t c = 0; c < count; ++c) {
-          if (c != at(a) && !after[c][at(a)]) continue;
-          after[c][at(b)] = true;
-          if (problem_.later[c][at(a)] || (strictly && c != at(a))) problem_.later[c][at(b)] = true;
-        }
-      }
-    // Two that read the same array and do not need each other. Those that go through a collection may become
-    // something else.
-    for (const ClusterProblem::Data& data : problem_.arrays)
-      for (const ClusterProblem::Reading& x : data.readings)
-        for (const ClusterProblem::Reading& y : data.readings) {
-          const int a = x.reader, b = y.reader;
-          if (a >= b || after[at(a)][at(b)] || goes_through_collection(a) || goes_through_collection(b))
-            continue;
-          if (!may_meet(a, b)) problem_.never[at(a)][at(b)] = problem_.never[at(b)][at(a)] = true;
-        }
-  }
-
-  bool goes_through_collection(int stage) const {
-    return std::any_of(stages_[at(stage)].dims.begin(), stages_[at(stage)].dims.end(), [&](const Dim& dim) {
-      const SizeRef* size = as<SizeRef>(dim.hi);
-      return !size || born_.contains(size->symbol);
-    });
-  }
-
-  double cost_of(const std::vector<int>& cluster) const {
-    double cost = 0;
-    for (const ClusterProblem::Data& data : problem_.arrays) {
-      std::set<int> readers;
-      for (const ClusterProblem::Reading& reading : data.readings)
-        if (data.maker < 0 || cluster[at(reading.reader)] != cluster[at(data.maker)])
-          readers.insert(cluster[at(reading.reader)]);
-      cost += data.read * static_cast<double>(readers.size());
-      if (data.kept || !readers.empty()) cost += data.write;
-    }
-    return cost;
-  }
-
-  /// What is in memory anyway, and read by somebody who is never with its maker.
-  double least_cost() const {
-    double least = 0;
-    for (const ClusterProblem::Data& data : problem_.arrays) {
-      const bool apart = std::any_of(data.readings.begin(), data.readings.end(), [&](const auto& reading) {
-        return data.maker < 0 || problem_.later[at(data.maker)][at(reading.reader)];
-      });
-      if (data.kept || apart) least += data.write;
-      if (apart) least += data.read;
-    }
-    return least;
-  }
-
-  /// Fewer passes, if no more bytes are moved: clusters that read nothing in common may still share a loop.
-  void merge_what_costs_nothing() {
+  /// Fewer passes, if that costs no more: clusters that read nothing in common may still share a loop.
+  void merge_what_costs_nothing(const ProgramProblem& problem) {
     int tries = 0;
     std::set<std::pair<int, int>> tried;
-    for (int a = 0; a < problem_.count; ++a)
-      for (int b = a + 1; b < problem_.count && tries < most_merges; ++b) {
+    for (int a = 0; a < problem.problem.count; ++a)
+      for (int b = a + 1; b < problem.problem.count && tries < most_merges; ++b) {
         const int from = best_.cluster[at(b)], to = best_.cluster[at(a)];
-        if (from == to || tried.contains({from, to}) || problem_.later[at(a)][at(b)] || !same_range(a, b))
+        if (from == to || tried.contains({from, to}) || problem.problem.later[at(a)][at(b)] ||
+            !same_range(a, b))
           continue;
         std::vector<int> wanted = best_.cluster;
         std::replace(wanted.begin(), wanted.end(), from, to);
@@ -215,7 +123,7 @@ class Choice {
         ++tries;
         tried.insert({from, to});
         const bool together = built.cluster[at(a)] == built.cluster[at(b)];
-        built.cost = cost_of(built.cluster);
+        built.cost = problem.cost_of(built.cluster) + problem.work();
         if (!together || built.cost > best_.cost + slack()) continue;
         best_ = std::move(built);
         tried.clear();  // clusters have other numbers now
@@ -228,36 +136,95 @@ class Choice {
   }
 
   /// Clusters that have fallen apart are not chosen again; says whether there are any.
-  bool forbid_refused(const std::vector<int>& wanted, const std::vector<int>& built) {
+  static bool forbid_refused(const std::vector<int>& wanted, const std::vector<int>& built,
+                             ClusterProblem& problem) {
     std::map<int, std::vector<int>> clusters;
-    for (int s = 0; s < problem_.count; ++s) clusters[wanted[at(s)]].push_back(s);
+    for (int s = 0; s < problem.count; ++s) clusters[wanted[at(s)]].push_back(s);
     bool refused = false;
     for (const auto& [number, members] : clusters) {
       const bool whole = std::all_of(members.begin(), members.end(),
                                      [&](int s) { return built[at(s)] == built[at(members.front())]; });
       if (whole) continue;
-      problem_.not_all.push_back(members);
+      problem.not_all.push_back(members);
       refused = true;
     }
     return refused;
   }
 
+  /// One after the other, as long as that costs less: stages whose arrays are in memory for their readers
+  /// alone. Says whether there was any.
+  bool leave_out_stages() {
+    bool any = false;
+    for (bool again = true; again;) {
+      again = false;
+      for (int s = 0; s < static_cast<int>(stages_.size()) && !again; ++s) again = leave_out(s);
+      any = any || again;
+    }
+    return any;
+  }
+
+  bool leave_out(int stage) {
+    if (tried_left_out_ >= most_left_out || !is_in_memory(stage)) return false;
+    region_.stages = stages_;
+    const UseTable uses(region_);
+    if (why_not_recompute(region_, uses, stage)) return false;
+    ++tried_left_out_;
+    const std::vector<Stage> before = stages_;
+    const Built best = best_;
+    const double unit = unit_;
+    recompute(region_, uses, stage);
+    region_.stages.erase(region_.stages.begin() + stage);
+    stages_ = region_.stages;
+    std::vector<int> wanted = best.cluster;
+    wanted.erase(wanted.begin() + stage);
+    const ProgramProblem problem(region_, cost_);
+    Built built = build({.cluster = wanted});
+    built.cost = problem.cost_of(built.cluster) + problem.work();
+    if (built.cost * problem.unit() < best.cost * unit - slack() * unit) {
+      const Stage& gone = before[at(stage)];
+      left_out_.push_back({"recomputed",
+                           {gone.name},
+                           "'" + gone.name +
+                               "' is computed again where it is read: that costs less than to "
+                               "write it and to read it back",
+                           gone.place});
+      best_ = std::move(built);
+      unit_ = problem.unit();
+      return true;
+    }
+    stages_ = before;
+    region_.stages = stages_;
+    return false;
+  }
+
+  /// Is something that the stage makes read by another cluster?
+  bool is_in_memory(int stage) {
+    region_.stages = stages_;
+    const UseTable uses(region_);
+    for (const Output& output : stages_[at(stage)].outputs)
+      for (const int reader : uses.readers(output.array))
+        if (best_.cluster[at(reader)] != best_.cluster[at(stage)]) return true;
+    return false;
+  }
+
   Region& region_;
+  const ClusterCost& cost_;
   const SolveOptions& options_;
   Clustering& result_;
-  const std::vector<Stage> stages_;
-  std::set<SymbolId> born_;
-  ClusterProblem problem_;
+  std::vector<Stage> stages_;  // those that are not left out
+  std::vector<Reason> left_out_;
+  int tried_left_out_ = 0;
   Built best_;
+  double bound_ = 0, unit_ = 1;
 };
 
 }  // namespace
 
-Clustering cluster_optimal(const Program& program, const SolveOptions& options) {
+Clustering cluster_optimal(const Program& program, const ClusterCost& cost, const SolveOptions& options) {
   Clustering result;
   Program scratch = program;
   in_all_regions(scratch, [&](Region& region) {
-    Choice(region, options, result).run();
+    Choice(region, cost, options, result).run();
     return false;
   });
   return result;

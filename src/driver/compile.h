@@ -1,6 +1,7 @@
 // The way from a program to a kernel: one table of passes (pipeline.cpp), run, timed and verified here.
 #pragma once
 
+#include "cluster/cluster.h"
 #include "plan/elaborate.h"
 #include "program/reason.h"
 #include "run/kernel.h"
@@ -17,7 +18,9 @@ struct Options {
   bool simplify =
       true;  // fuse and remove what needs no decision; without it, plans are about the program itself
   Clusters clusters = Clusters::Greedy;
-  std::optional<Plan> plan;  // instead of the default plan; refused with E0402 if it is illegal
+  std::optional<GraphCost> cost;  // what is least where they are optimal; nothing: the predicted time …
+  KnownSizes known;               // … for these sizes
+  std::optional<Plan> plan;       // instead of the default plan; refused with E0402 if it is illegal
   CompileOptions compiler;
   std::string stop_after;  // name of a pass; empty: all of them
 };
@@ -31,7 +34,7 @@ struct Compilation {
   std::optional<Plan> plan;
   std::vector<Reason> fused, apart;  // stages that became one or nothing, and those that stayed apart
   std::optional<double>
-      cluster_gap;              // if the best clusters were asked for: what share of the bytes might be saved
+      cluster_gap;  // if the best clusters were asked for: what share of their cost others might save
   std::vector<Reason> reasons;  // what else was decided, and what was not possible
   std::optional<Schedule> schedule;
   std::optional<nest::Nest> nest;

@@ -48,6 +48,12 @@ std::string count(int number, const std::string& what) {
 
 }  // namespace
 
+std::string gap_text(double gap, std::optional<GraphCost> cost) {
+  const std::string what = cost ? fmt::format("cost less by ({})", letter_of(*cost)) : "take less time";
+  return gap == 0 ? "no other clusters " + what
+                  : fmt::format("other clusters might {}, {:.1f} % at most", what, 100 * gap);
+}
+
 std::string fusion_report(const Compilation& c) {
   const Schedule& schedule = *c.schedule;
   int stages = 0;
@@ -56,10 +62,7 @@ std::string fusion_report(const Compilation& c) {
       fmt::format("{}: {} in {} over memory, with {}\n", c.program->name, count(stages, "stage"),
                   count(schedule.passes, "pass"), count(schedule.buffers, "buffer"));
 
-  if (c.cluster_gap)
-    text += *c.cluster_gap == 0 ? "no other clusters move fewer bytes\n"
-                                : fmt::format("other clusters might move fewer bytes, {:.1f} % at most\n",
-                                              100 * *c.cluster_gap);
+  if (c.cluster_gap) text += gap_text(*c.cluster_gap, c.options.cost) + "\n";
 
   Together one_loop, together;
   for (const Reason& reason : c.fused) {

@@ -23,7 +23,10 @@ Clustering clusters(const Compilation& c) {
     case Clusters::None: return {};
     case Clusters::Greedy: return cluster_greedy(*c.program);
     case Clusters::FromBelow: return cluster_from_below(*c.program);
-    case Clusters::Optimal: return cluster_optimal(*c.program);
+    case Clusters::Optimal:
+      return cluster_optimal(*c.program,
+                             c.options.cost ? ClusterCost(*c.options.cost)
+                                            : ClusterCost(ByTime{time_model_of(c.machine), c.options.known}));
   }
   return {};
 }

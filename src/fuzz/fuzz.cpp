@@ -128,8 +128,10 @@ FuzzCase fuzz_case(std::uint64_t seed, const FuzzOptions& options) {
   const std::shared_ptr<const Program> planned = one.planned();
   const Machine& machine = options.judge.machine;
   // Every way to choose clusters, where it makes a difference.
-  for (const Clustering& clustering :
-       {cluster_greedy(*planned), cluster_from_below(*planned), cluster_optimal(*planned)}) {
+  std::vector<Clustering> clusterings = {cluster_greedy(*planned), cluster_from_below(*planned),
+                                         cluster_optimal(*planned, ByTime{time_model_of(machine), {}})};
+  for (const GraphCost cost : graph_costs) clusterings.push_back(cluster_optimal(*planned, cost));
+  for (const Clustering& clustering : clusterings) {
     Plan plan = default_plan(planned, machine, clustering.lists).plan;
     if (std::find(one.plans.begin(), one.plans.end(), plan) == one.plans.end())
       one.plans.push_back(std::move(plan));

@@ -1,8 +1,6 @@
 // Bytes that a schedule moves: every array once per pass that reads or writes it.
 #include "plan/traffic.h"
 
-#include "program/evaluate.h"
-
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -13,9 +11,7 @@ namespace {
 
 class Counter {
  public:
-  Counter(const Schedule& schedule, const std::map<SymbolId, std::int64_t>& sizes,
-          const std::map<ArrayId, Number>& scalars)
-      : program_(*schedule.program), sizes_(sizes), scalars_(scalars) {}
+  Counter(const Schedule& schedule, const KnownSizes& known) : program_(*schedule.program), known_(known) {}
 
   Traffic run(const Schedule& schedule) {
     block(schedule.body, 1);
@@ -83,42 +79,18 @@ class Counter {
     return size;
   }
 
-  /// Nothing if it depends on more than sizes and scalars that are known.
-  std::optional<Number> value(Expr e) const {
-    if (const auto* literal = as<Literal>(e)) return literal->value;
-    if (const auto* size = as<SizeRef>(e)) {
-      const auto found = sizes_.find(size->symbol);
-      return found == sizes_.end() ? std::nullopt : std::optional(Number::of(Scalar::I64, found->second));
-    }
-    if (const auto* read = as<Read>(e)) {
-      const auto found = scalars_.find(read->array);
-      return found == scalars_.end() ? std::nullopt : std::optional(found->second);
-    }
-    std::vector<Number> operands;
-    for (Expr arg : e->args) {
-      const auto operand = value(arg);
-      if (!operand) return std::nullopt;
-      operands.push_back(*operand);
-    }
-    if (as<Cast>(e)) return convert(operands[0], e->type.scalar());
-    if (as<Select>(e)) return operands[operands[0].i != 0 ? 1 : 2];
-    const auto* apply = as<Apply>(e);
-    if (!apply || !is_defined(apply->prim, operands)) return std::nullopt;
-    return evaluate(apply->prim, operands);
-  }
+  std::optional<Number> value(Expr e) const { return known_value(e, known_); }
 
   const Program& program_;
-  const std::map<SymbolId, std::int64_t>& sizes_;
-  const std::map<ArrayId, Number>& scalars_;
+  const KnownSizes& known_;
   Traffic traffic_;
   std::set<ArrayId> seen_;
 };
 
 }  // namespace
 
-Traffic traffic_of(const Schedule& schedule, const std::map<SymbolId, std::int64_t>& sizes,
-                   const std::map<ArrayId, Number>& scalars) {
-  return Counter(schedule, sizes, scalars).run(schedule);
+Traffic traffic_of(const Schedule& schedule, const KnownSizes& known) {
+  return Counter(schedule, known).run(schedule);
 }
 
 }  // namespace twill

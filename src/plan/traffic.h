@@ -2,9 +2,7 @@
 #pragma once
 
 #include "plan/elaborate.h"
-#include "program/data.h"
-
-#include <map>
+#include "program/known.h"
 
 namespace twill {
 
@@ -26,8 +24,6 @@ struct Traffic {
   bool complete = true;  // false: some size is only known at run time, and its arrays are left out
 };
 
-/// For given values of size symbols and scalar inputs.
-Traffic traffic_of(const Schedule& schedule, const std::map<SymbolId, std::int64_t>& sizes,
-                   const std::map<ArrayId, Number>& scalars);
+Traffic traffic_of(const Schedule& schedule, const KnownSizes& known);
 
 }  // namespace twill

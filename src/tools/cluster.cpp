@@ -2,6 +2,7 @@
 #include "cluster/cluster.h"
 #include "base/files.h"
 #include "cluster/optimal.h"
+#include "driver/fusion_report.h"
 #include "simplify/simplify.h"
 #include "tools/command.h"
 
@@ -18,15 +19,17 @@ namespace twill {
 namespace {
 
 constexpr const char* footer =
-    "A program is simplified first, and then cut so that the fewest bytes are moved: arrays that are made "
-    "in\n"
-    "memory, and arrays that are read, once for every cluster. Sizes that are not known count as equal.\n\n"
-    "Costs of a graph:\n"
+    "A program is simplified first.\n\n"
+    "Costs:\n"
     "  a  the highest number of a cluster (inputs are in 0)\n"
     "  b  pairs of combinators that could share a loop and do not\n"
     "  c  arrays that are made in memory\n"
     "  d  arrays that are read, once for every cluster and order\n"
-    "  e  c + d\n\n"
+    "  e  c + d\n"
+    "  f  of a program, its default: the time that is predicted for this machine: bytes that are written "
+    "and\n"
+    "     read, once for every cluster, and what is computed again; sizes that are not known count as "
+    "equal\n\n"
     "A graph is a JSON object of nodes and edges:\n"
     "  {\"nodes\": [{\"id\": 0, \"name\": \"xs\", \"kind\": \"input\"},\n"
     "             {\"id\": 1, \"name\": \"ys\", \"kind\": \"map\", \"out\": 1}],\n"
@@ -53,10 +56,10 @@ struct ClusterOptions {
   bool json = false;
 };
 
-GraphCost cost_named(const std::string& name) {
-  for (const GraphCost cost : graph_costs)
-    if (name.size() == 1 && name[0] == letter_of(cost)) return cost;
-  usage("E0715", fmt::format("there is no cost '{}'", name), "a, b, c, d or e: `twill cluster --help`");
+GraphCost graph_cost_named(const std::string& letter) {
+  const std::optional<GraphCost> cost = cost_named(letter);
+  if (!cost) usage("E0715", "a graph says nothing about time", "a, b, c, d or e: `twill cluster --help`");
+  return *cost;
 }
 
 [[noreturn]] void unknown_way(const std::string& name) {
@@ -96,13 +99,22 @@ Optimum chosen(const GraphFacts& facts, GraphCost cost, const ClusterOptions& op
   return found;
 }
 
+std::optional<GraphCost> program_cost(const ClusterOptions& options) {
+  return cost_named(options.cost.empty() ? "f" : options.cost);
+}
+
 Clustering chosen(const Program& program, const ClusterOptions& options) {
   if (options.by == "greedy-top") return cluster_greedy(program);
   if (options.by == "greedy-bottom") return cluster_from_below(program);
   if (options.by == "none") return cluster_none(program);
   if (options.by != "optimal") unknown_way(options.by);
   const Solving solving(options);
-  Clustering found = cluster_optimal(program, solving.options);
+  const std::optional<GraphCost> counted = program_cost(options);
+  const ClusterCost cost =
+      counted
+          ? ClusterCost(*counted)
+          : ClusterCost(ByTime{time_model_of(this_machine(cache_directory(), Measure::Never).machine), {}});
+  Clustering found = cluster_optimal(program, cost, solving.options);
   if (!options.lp.empty()) write_file(options.lp, solving.models);
   return found;
 }
@@ -138,10 +150,9 @@ int cluster_program(const ClusterOptions& options) {
     return 0;
   }
   fmt::print("{}: {}; {:.1f} ms\n", program->name,
-             !optimal           ? "clusters by " + options.by
-             : found.gap() == 0 ? "no other clusters move fewer bytes"
-                                : fmt::format("other clusters might move {:.1f} % less", 100 * found.gap()),
-             ms);
+             optimal ? gap_text(found.gap(), program_cost(options)) : "clusters by " + options.by, ms);
+  for (const Reason& reason : found.done)
+    if (reason.code == "recomputed") fmt::print("  -  {}\n", reason.text);
   for (const ClusterSets& list : found.lists) {
     if (!list.owner.empty()) fmt::print("  in '{}'{}\n", list.owner, list.branch == 1 ? ", otherwise" : "");
     for (std::size_t c = 0; c < list.clusters.size(); ++c) {
@@ -155,7 +166,7 @@ int cluster_program(const ClusterOptions& options) {
 
 int cluster_graph(const ClusterOptions& options) {
   const std::string letter = options.cost.empty() ? "e" : options.cost;
-  const GraphCost cost = cost_named(letter);
+  const GraphCost cost = graph_cost_named(letter);
   const FusionGraph graph = graph_from_json("'" + options.graph + "'", read_file(options.graph));
   const GraphFacts facts(graph);
   const Optimum found = chosen(facts, cost, options);
@@ -192,9 +203,6 @@ int cluster(const ClusterOptions& options) {
     usage("E0703", "either a program or --graph is required",
           "`twill cluster --help` shows how it is called");
   if (!options.graph.empty()) return cluster_graph(options);
-  if (!options.cost.empty())
-    usage("E0715", "costs are for graphs; a program's clusters move the fewest bytes",
-          "leave --cost away, or give a --graph");
   return cluster_program(options);
 }
 
@@ -206,7 +214,8 @@ Action add_cluster(CLI::App& app) {
   app.get_option("FILE")->required(false);
   app.add_option("--graph", options->graph, "Instead of a program a fusion graph, a JSON file")
       ->type_name("FILE");
-  app.add_option("--cost", options->cost, "What is to be least in a graph: a, b, c, d or e (the default)")
+  app.add_option("--cost", options->cost,
+                 "What is to be least: a, b, c, d, e (the default for a graph) or f (for a program)")
       ->type_name("LETTER");
   app.add_option("--cluster", options->by, "optimal (the default), greedy-top, greedy-bottom or none")
       ->type_name("CHOICE");

@@ -30,7 +30,12 @@ Action add_fuzz(CLI::App& app);
 void add_source(CLI::App& app, Source& source);
 
 /// Adds --cluster, and what it says to the options of a compilation.
-void add_clusters(CLI::App& app, std::string& clusters);
-void set_clusters(const std::string& clusters, Options& options);
+struct ClusterWish {
+  std::string way = "greedy", cost = "f";
+};
+void add_clusters(CLI::App& app, ClusterWish& wish);
+void set_clusters(const ClusterWish& wish, Options& options);
+/// One of the costs that are counted, or nothing for predicted time.
+std::optional<GraphCost> cost_named(const std::string& letter);
 
 }  // namespace twill

@@ -13,7 +13,7 @@ namespace {
 
 struct ExplainOptions {
   Source source;
-  std::string clusters = "greedy";
+  ClusterWish wish;
   bool strict = false;
 };
 
@@ -22,7 +22,7 @@ int explain(const ExplainOptions& options) {
   auto program = std::make_shared<Program>(find_definition(module, options.source));
   program->strict = program->strict || options.strict;
   Options compile_options;
-  set_clusters(options.clusters, compile_options);
+  set_clusters(options.wish, compile_options);
   compile_options.stop_after = "elaborate";
   const Compilation compilation =
       compile(program, this_machine(cache_directory(), Measure::Never).machine, compile_options);
@@ -35,7 +35,7 @@ int explain(const ExplainOptions& options) {
 Action add_explain(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   add_source(app, options->source);
-  add_clusters(app, options->clusters);
+  add_clusters(app, options->wish);
   app.add_flag("--strict", options->strict, "Floats bit by bit as the interpreter computes them");
   app.footer(
       "Examples:\n"

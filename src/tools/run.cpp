@@ -33,7 +33,8 @@ constexpr const char* examples =
 struct RunOptions {
   Source source;
   std::vector<std::string> inputs, outputs;  // NAME=VALUE
-  std::string plan, clusters = "greedy";
+  std::string plan;
+  ClusterWish wish;
   std::string target = "openmp";
   bool strict = false, verify = false, stats = false;
   int repeat = 1;
@@ -151,7 +152,8 @@ int run(const RunOptions& options) {
   } else {
     Options compile_options;
     if (!options.plan.empty()) compile_options.plan = plan_from_json(read_file(options.plan));
-    set_clusters(options.clusters, compile_options);
+    set_clusters(options.wish, compile_options);
+    compile_options.known = known_sizes(*program, inputs);
     const Machine machine = this_machine(cache_directory(), Measure::Never).machine;
     lap("read the machine");
     Compilation compilation = compile(program, machine, compile_options);
@@ -200,7 +202,7 @@ Action add_run(CLI::App& app) {
       ->type_name("NAME=FILE")
       ->expected(1)
       ->take_all();
-  add_clusters(app, options->clusters);
+  add_clusters(app, options->wish);
   app.add_option("--plan", options->plan,
                  "Run this plan (see twill show --as plan) instead of the default one")
       ->type_name("FILE");

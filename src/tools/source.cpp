@@ -35,16 +35,29 @@ void add_source(CLI::App& app, Source& source) {
       ->type_name("NAME");
 }
 
-void add_clusters(CLI::App& app, std::string& clusters) {
+void add_clusters(CLI::App& app, ClusterWish& wish) {
   app.add_option(
-         "--cluster", clusters,
-         "Stages that share a pass: greedy, greedy-bottom (the last stages choose first), optimal (the "
-         "fewest bytes moved), or none to fuse nothing at all")
+         "--cluster", wish.way,
+         "Stages that share a pass: greedy, greedy-bottom (the last stages choose first), optimal, or "
+         "none to fuse nothing at all")
       ->type_name("CHOICE")
+      ->capture_default_str();
+  app.add_option(
+         "--cost", wish.cost,
+         "What is least where they are optimal: f, predicted time, or a to e (`twill cluster --help`)")
+      ->type_name("LETTER")
       ->capture_default_str();
 }
 
-void set_clusters(const std::string& clusters, Options& options) {
+std::optional<GraphCost> cost_named(const std::string& letter) {
+  for (const GraphCost cost : graph_costs)
+    if (letter.size() == 1 && letter[0] == letter_of(cost)) return cost;
+  if (letter == "f") return std::nullopt;
+  usage("E0715", fmt::format("there is no cost '{}'", letter), "a, b, c, d, e or f: `twill cluster --help`");
+}
+
+void set_clusters(const ClusterWish& wish, Options& options) {
+  const std::string& clusters = wish.way;
   static const std::map<std::string, Clusters> ways = {{"greedy", Clusters::Greedy},
                                                        {"greedy-top", Clusters::Greedy},
                                                        {"greedy-bottom", Clusters::FromBelow},
@@ -56,6 +69,7 @@ void set_clusters(const std::string& clusters, Options& options) {
           "one of: greedy, greedy-bottom, optimal, none");
   options.clusters = found->second;
   options.simplify = clusters != "none";
+  options.cost = cost_named(wish.cost);
 }
 
 Module read_module(const std::string& file) {

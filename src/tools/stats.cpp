@@ -24,14 +24,14 @@ class Table {
 
   std::string text() {
     row("program", program_.name);
-    const std::map<SymbolId, std::int64_t> sizes = bind_sizes(program_, inputs_);
+    const KnownSizes known = known_sizes(program_, inputs_);
     std::vector<std::string> size_texts;
-    for (const auto& [symbol, size] : sizes)
+    for (const auto& [symbol, size] : known.sizes)
       size_texts.push_back(fmt::format("{} = {}", program_[symbol].name, size));
     if (!size_texts.empty()) row("sizes", fmt::format("{}", fmt::join(size_texts, ", ")));
     if (stats_.compilation) structure();
     timing();
-    if (stats_.compilation) traffic(sizes);
+    if (stats_.compilation) traffic(known);
     if (!stats_.verified.empty()) row("verified", stats_.verified);
     if (stats_.compilation) passes();
     steps();
@@ -63,12 +63,8 @@ class Table {
                               ms_text(runs[runs.size() / 2]), runs.size()));
   }
 
-  void traffic(const std::map<SymbolId, std::int64_t>& sizes) {
-    std::map<ArrayId, Number> scalars;
-    for (std::size_t i = 0; i < inputs_.size(); ++i)
-      if (inputs_[i].shape().empty() && inputs_[i].type().is_scalar())
-        scalars[program_.inputs[i].array] = inputs_[i].get(0);
-    traffic_ = traffic_of(*stats_.compilation->schedule, sizes, scalars);
+  void traffic(const KnownSizes& known) {
+    traffic_ = traffic_of(*stats_.compilation->schedule, known);
     const double moved = traffic_.read + traffic_.written;
     const double best = std::ranges::min(stats_.run_ms);
     const std::string at_least = traffic_.complete ? "" : "at least ";

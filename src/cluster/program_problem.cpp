@@ -1,0 +1,202 @@
+#include "cluster/program_problem.h"
+
+#include "cluster/at.h"
+#include "fuse/profit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace twill {
+
+namespace {
+
+/// Extents that are not known; those of collections, of which filters leave a part.
+constexpr double some_extent = 1000, part_of_extent = 500;
+
+/// What the most expensive array costs: solvers like numbers of a middling size.
+constexpr double largest_cost = 1000;
+
+}  // namespace
+
+ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(cost) {
+  Clustering nothing;
+  const ClusterBuilder builder(region, {}, nothing);
+  problem.count = static_cast<int>(region.stages.size());
+  for (const Stage& stage : region.stages)
+    for (const SymbolId symbol : lengths_born_in(region.program, stage)) born_.insert(symbol);
+  const GraphCost* counted = std::get_if<GraphCost>(&cost);
+  const bool writes = !counted || *counted == GraphCost::Manifest || *counted == GraphCost::ReadsWrites;
+  const bool reads = !counted || *counted == GraphCost::Reads || *counted == GraphCost::ReadsWrites;
+  if (counted && *counted == GraphCost::Clusters) problem.last = 1;
+  std::set<ArrayId> seen;
+  const auto add = [&](ArrayId array, int maker) {
+    if (!seen.insert(array).second) return;
+    const bool is_array = region.program[array].rank() > 0;
+    double write = is_array && writes ? 1 : 0, read = is_array && reads ? 1 : 0;
+    if (!counted) {
+      const TimeModel& model = std::get<ByTime>(cost).model;
+      const double bytes = bytes_of(region.program[array]);
+      write *= bytes * model.layer_of(bytes).write_ns + model.array_ns;
+      read *= bytes * model.layer_of(bytes).read_ns;
+    }
+    ClusterProblem::Data data{
+        maker, maker < 0 || builder.uses().is_held(array), maker < 0 ? 0 : write, read, {}};
+    for (const int reader : builder.uses().readers(array))
+      if (reader != maker) data.readings.push_back({reader});
+    problem.arrays.push_back(std::move(data));
+  };
+  for (int s = 0; s < problem.count; ++s) {
+    for (const Output& output : region.stages[at(s)].outputs)
+      for (const ArrayId array : defined_arrays(output)) add(array, s);
+    for (const ArrayId array : builder.uses().reads(s))
+      if (builder.uses().definer(array) < 0) add(array, -1);
+  }
+  if (counted) return;
+  for (const Stage& stage : region.stages) work_ += work_of(stage);
+  for (const ClusterProblem::Data& data : problem.arrays)
+    unit_ = std::max({unit_, data.write / largest_cost, data.read / largest_cost});
+  for (ClusterProblem::Data& data : problem.arrays) {
+    data.write /= unit_;
+    data.read /= unit_;
+  }
+  work_ /= unit_;
+}
+
+double ProgramProblem::extent(Expr e) const {
+  const ByTime* time = std::get_if<ByTime>(&cost_);
+  if (const auto known = known_value(e, time ? time->known : KnownSizes{}))
+    return std::max(1.0, static_cast<double>(known->i));
+  const SizeRef* size = as<SizeRef>(e);
+  return size && born_.contains(size->symbol) ? part_of_extent : some_extent;
+}
+
+double ProgramProblem::bytes_of(const Array& array) const {
+  double elements = 1;
+  for (const Expr e : array.shape) elements *= extent(e);
+  return elements * static_cast<double>(byte_size(array.type));
+}
+
+/// All points of a formula; what is in blocks is there whatever is chosen.
+double ProgramProblem::work_of(const Stage& stage) const {
+  if (!std::holds_alternative<Formula>(stage.body)) return 0;
+  double points = 1;
+  for (const Dim& dim : stage.dims) {
+    const Literal* lo = as<Literal>(dim.lo);
+    points *=
+        dim.hi ? std::max(1.0, extent(dim.hi) - (lo ? static_cast<double>(lo->value.i) : 0)) : some_extent;
+  }
+  return points * operations_of(stage) * std::get<ByTime>(cost_).model.operation_ns;
+}
+
+void ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>> known) {
+  Clustering nothing;
+  ClusterBuilder builder(region, {}, nothing);
+  const std::size_t count = at(problem.count);
+  const auto may_meet = [&](int a, int b) {
+    return std::any_of(known.begin(), known.end(),
+                       [&](const std::vector<int>& cluster) { return cluster[at(a)] == cluster[at(b)]; }) ||
+           !builder.why_apart(a, b);
+  };
+  const GraphCost* counted = std::get_if<GraphCost>(&cost_);
+  std::vector<std::vector<bool>> after(count, std::vector<bool>(count));
+  problem.later = problem.never = after;
+  // Stages are in an order in which they can run.
+  for (int b = 0; b < problem.count; ++b)
+    for (const int a : builder.before(b)) {
+      const bool strictly = !may_meet(a, b);
+      problem.waits.push_back({a, b, strictly});
+      if (!strictly && counted && *counted == GraphCost::Unfused) problem.saves[{a, b}] = 1;
+      after[at(a)][at(b)] = true;
+      if (strictly) problem.later[at(a)][at(b)] = true;
+      for (std::size_t c = 0; c < count; ++c) {
+        if (c != at(a) && !after[c][at(a)]) continue;
+        after[c][at(b)] = true;
+        if (problem.later[c][at(a)] || (strictly && c != at(a))) problem.later[c][at(b)] = true;
+      }
+    }
+  // Two that read the same array and do not need each other. Those that go through a collection may become
+  // something else.
+  const auto becomes_other = [&](int s) { return goes_through_collection(region.stages[at(s)]); };
+  for (const ClusterProblem::Data& data : problem.arrays)
+    for (const ClusterProblem::Reading& x : data.readings)
+      for (const ClusterProblem::Reading& y : data.readings) {
+        const int a = x.reader, b = y.reader;
+        if (a >= b || after[at(a)][at(b)] || becomes_other(a) || becomes_other(b)) continue;
+        if (!may_meet(a, b)) problem.never[at(a)][at(b)] = problem.never[at(b)][at(a)] = true;
+      }
+}
+
+bool ProgramProblem::goes_through_collection(const Stage& stage) const {
+  return std::any_of(stage.dims.begin(), stage.dims.end(), [&](const Dim& dim) {
+    const SizeRef* size = as<SizeRef>(dim.hi);
+    return !size || born_.contains(size->symbol);
+  });
+}
+
+double ProgramProblem::cost_of(const std::vector<int>& cluster) const {
+  double cost = problem.last > 0 ? highest_number(cluster) : 0;
+  for (const ClusterProblem::Data& data : problem.arrays) {
+    std::set<int> readers;
+    for (const ClusterProblem::Reading& reading : data.readings)
+      if (data.maker < 0 || cluster[at(reading.reader)] != cluster[at(data.maker)])
+        readers.insert(cluster[at(reading.reader)]);
+    cost += data.read * static_cast<double>(readers.size());
+    if (data.kept || !readers.empty()) cost += data.write;
+  }
+  for (const auto& [pair, saved] : problem.saves)
+    if (cluster[at(pair.first)] != cluster[at(pair.second)]) cost += saved;
+  return cost;
+}
+
+/// Clusters are counted from 1, each after those that it waits for.
+double ProgramProblem::highest_number(const std::vector<int>& cluster) const {
+  std::map<int, std::set<int>> before;
+  for (const int c : cluster) before[c];
+  for (const ClusterProblem::Wait& wait : problem.waits)
+    if (const int a = cluster[at(wait.first)], b = cluster[at(wait.second)]; a != b) before[b].insert(a);
+  std::map<int, double> number;
+  const std::function<double(int)> number_of = [&](int c) {
+    if (const auto found = number.find(c); found != number.end()) return found->second;
+    double highest = 0;
+    for (const int other : before[c]) highest = std::max(highest, number_of(other));
+    return number[c] = highest + 1;
+  };
+  double highest = 0;
+  for (const auto& [c, others] : before) highest = std::max(highest, number_of(c));
+  return highest;
+}
+
+double ProgramProblem::least_cost() const {
+  double least = 0;
+  // What is in memory anyway, and read by somebody who is never with its maker.
+  for (const ClusterProblem::Data& data : problem.arrays) {
+    const bool apart = std::any_of(data.readings.begin(), data.readings.end(), [&](const auto& reading) {
+      return data.maker < 0 || problem.later[at(data.maker)][at(reading.reader)];
+    });
+    if (data.kept || apart) least += data.write;
+    if (apart) least += data.read;
+  }
+  for (const auto& [pair, saved] : problem.saves)
+    if (!problem.may_meet(pair.first, pair.second)) least += saved;
+  if (problem.last > 0) {
+    // The longest way along stages that are never together.
+    std::vector<double> number(at(problem.count), 1);
+    for (int b = 0; b < problem.count; ++b) {
+      for (const ClusterProblem::Wait& wait : problem.waits)
+        if (wait.second == b)
+          number[at(b)] = std::max(number[at(b)], number[at(wait.first)] + (wait.strictly ? 1 : 0));
+      least = std::max(least, number[at(b)]);
+    }
+  }
+  return least;
+}
+
+double ProgramProblem::price_of(int stage) const {
+  double price = 0;
+  for (const ClusterProblem::Data& data : problem.arrays)
+    if (data.maker == stage) price += data.write + data.read * static_cast<double>(data.readings.size());
+  return price;
+}
+
+}  // namespace twill

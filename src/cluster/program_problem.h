@@ -1,0 +1,47 @@
+// A list of stages as a choice of clusters: who waits for whom, who may be together, and what that costs.
+#pragma once
+
+#include "cluster/builder.h"
+#include "cluster/problem.h"
+
+#include <span>
+
+namespace twill {
+
+class ProgramProblem {
+ public:
+  /// The arrays of the region and what they cost; `find_pairs` does the rest.
+  ProgramProblem(Region& region, const ClusterCost& cost);
+
+  /// What may be together is asked of the rules, two stages at a time. Stages that one of the known
+  /// clusterings (by stage) has together can be together.
+  void find_pairs(Region& region, std::span<const std::vector<int>> known);
+
+  /// What a clustering costs: by stage, the number of its cluster.
+  double cost_of(const std::vector<int>& cluster) const;
+  /// What no clustering costs less than.
+  double least_cost() const;
+  /// Are all costs whole numbers?
+  bool is_whole() const { return std::holds_alternative<GraphCost>(cost_); }
+  /// Nanoseconds that are one unit of the cost.
+  double unit() const { return unit_; }
+  /// What it costs to compute everything once, whatever is chosen.
+  double work() const { return work_; }
+  /// What it costs to have the arrays of a stage in memory and to read them, at most.
+  double price_of(int stage) const;
+
+  ClusterProblem problem;
+
+ private:
+  double extent(Expr e) const;
+  double bytes_of(const Array& array) const;
+  double work_of(const Stage& stage) const;
+  bool goes_through_collection(const Stage& stage) const;
+  double highest_number(const std::vector<int>& cluster) const;
+
+  const ClusterCost& cost_;
+  std::set<SymbolId> born_;  // lengths of collections
+  double work_ = 0, unit_ = 1;
+};
+
+}  // namespace twill

@@ -1,0 +1,33 @@
+#include "machine/time_model.h"
+
+#include "machine/machine.h"
+
+#include <algorithm>
+
+namespace twill {
+
+const TimeModel::Layer& TimeModel::layer_of(double bytes) const {
+  const auto found =
+      std::find_if(layers.begin(), layers.end(), [&](const Layer& layer) { return bytes <= layer.bytes; });
+  return found == layers.end() ? layers.back() : *found;
+}
+
+TimeModel time_model_of(const Machine& machine) {
+  TimeModel model;
+  TimeModel::Layer& memory = model.layers.back();
+  const Rates& rates = machine.rates;
+  if (rates.read_gbs > 0) memory.read_ns = memory.write_ns = 1 / rates.read_gbs;
+  // To copy is to read as many bytes as to write.
+  if (rates.copy_gbs > 0) memory.write_ns = std::max(memory.read_ns, 2 / rates.copy_gbs - memory.read_ns);
+  const MemoryLayer* cache = machine.last_level_cache();
+  // Half of the cache: something else is in it, too.
+  if (cache && cache->read_gbs > 0)
+    model.layers.insert(model.layers.begin(), {static_cast<double>(cache->bytes) * cache->instances / 2,
+                                               1 / cache->read_gbs, 1 / cache->read_gbs});
+  // Half of the peak: few operations are fused multiply-adds.
+  if (rates.f32_gflops > 0) model.operation_ns = 4 / rates.f32_gflops;
+  model.array_ns = 1000 * std::min(machine.launch_us, 50.0);
+  return model;
+}
+
+}  // namespace twill

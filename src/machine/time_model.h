@@ -1,0 +1,34 @@
+// How long it takes to move bytes and to compute, as far as a choice between ways to do so needs to know.
+//
+// Times add up: what is read and written, once for every pass over memory, at the rate of the layer that
+// holds the array; an operation for every point; and something for every array that is in memory at all.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace twill {
+
+struct Machine;
+
+struct TimeModel {
+  /// Arrays of up to so many bytes, and nanoseconds for each byte.
+  struct Layer {
+    double bytes = std::numeric_limits<double>::infinity();
+    double read_ns = 0.1, write_ns = 0.1;
+    friend bool operator==(const Layer&, const Layer&) = default;
+  };
+  std::vector<Layer> layers = {{}};  // from near to far; the last one holds everything
+  double operation_ns = 0.01;
+  double array_ns = 0;
+
+  const Layer& layer_of(double bytes) const;
+
+  friend bool operator==(const TimeModel&, const TimeModel&) = default;
+};
+
+/// What the measured rates say; a rate that is not known is that of an ordinary machine.
+TimeModel time_model_of(const Machine& machine);
+
+}  // namespace twill
