@@ -9,13 +9,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 
 namespace twill {
 
 namespace {
 
 /// A cluster that is refused as a whole costs another round.
-constexpr int most_choices = 8;
+constexpr int most_choices = 60;
 
 /// Clusters that are tried to be one although nothing is saved but a pass.
 constexpr int most_merges = 100;
@@ -61,15 +62,16 @@ class Choice {
     if (stages_.size() < 2 || best_.cost <= bound_ + slack()) return;
     std::vector<Chosen> chosen;
     for (const std::vector<int>& cluster : known) chosen.push_back({cluster});
-    for (int round = 0; round < most_choices; ++round) {
-      const BestChoice choice = best_choice(problem.problem, chosen, problem.is_whole(), options_);
-      // More refusals only make it cost more, so the first bound holds for all.
-      if (round == 0)
-        bound_ = std::max(bound_, problem.cost_of(choice.set) + problem.work() - choice.may_save);
+    for (int round = 0; round < most_choices && seconds_left() > 0; ++round) {
+      SolveOptions options = options_;
+      options.seconds = seconds_left();
+      const BestChoice choice = best_choice(problem.problem, chosen, problem.is_whole(), options);
+      // More refusals only make it cost more, so what no choice costs less than still holds after them.
+      bound_ = std::max(bound_, problem.cost_of(choice.set) + problem.work() - choice.may_save);
       Built built = build({.cluster = choice.set});
       const std::vector<int> cluster = built.cluster;
       take(std::move(built), problem);
-      if (!forbid_refused(choice.set, cluster, problem.problem)) break;
+      if (!forbid_refused(choice.set, cluster, problem.problem) || best_.cost <= bound_ + slack()) break;
     }
     merge_what_costs_nothing(problem);
     bound_ = std::min(bound_, best_.cost);
@@ -136,8 +138,8 @@ class Choice {
   }
 
   /// Clusters that have fallen apart are not chosen again; says whether there are any.
-  static bool forbid_refused(const std::vector<int>& wanted, const std::vector<int>& built,
-                             ClusterProblem& problem) {
+  bool forbid_refused(const std::vector<int>& wanted, const std::vector<int>& built,
+                      ClusterProblem& problem) {
     std::map<int, std::vector<int>> clusters;
     for (int s = 0; s < problem.count; ++s) clusters[wanted[at(s)]].push_back(s);
     bool refused = false;
@@ -145,10 +147,72 @@ class Choice {
       const bool whole = std::all_of(members.begin(), members.end(),
                                      [&](int s) { return built[at(s)] == built[at(members.front())]; });
       if (whole) continue;
-      problem.not_all.push_back(members);
+      problem.not_all.push_back(smallest_refused(members, problem));
       refused = true;
     }
     return refused;
+  }
+
+  /// The part of a refused cluster that is refused already: stages that nobody else of it needs, or that need
+  /// nobody else, are taken away as long as the rest is refused. The smaller it is, the more it says.
+  std::vector<int> smallest_refused(std::vector<int> members, const ClusterProblem& problem) {
+    for (std::size_t k = 0; k < members.size() && members.size() > 2 && seconds_left() > 0;) {
+      std::vector<int> rest = members;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(k));
+      if (is_between(members[k], rest, problem) || !is_connected(rest, problem) || !falls_apart(rest)) {
+        ++k;
+        continue;
+      }
+      members = std::move(rest);
+      k = 0;
+    }
+    return members;
+  }
+
+  /// Does the stage need one of the others, and another one of them it?
+  static bool is_between(int stage, const std::vector<int>& others, const ClusterProblem& problem) {
+    bool needs = false, needed = false;
+    for (const ClusterProblem::Wait& wait : problem.waits) {
+      const auto has = [&](int s) { return std::find(others.begin(), others.end(), s) != others.end(); };
+      needs = needs || (wait.second == stage && has(wait.first));
+      needed = needed || (wait.first == stage && has(wait.second));
+    }
+    return needs && needed;
+  }
+
+  /// Does everybody wait for somebody, or read the same as somebody?
+  static bool is_connected(const std::vector<int>& members, const ClusterProblem& problem) {
+    std::map<int, std::set<int>> next;
+    for (const ClusterProblem::Wait& wait : problem.waits) {
+      next[wait.first].insert(wait.second);
+      next[wait.second].insert(wait.first);
+    }
+    for (const ClusterProblem::Data& data : problem.arrays)
+      for (const ClusterProblem::Reading& x : data.readings)
+        for (const ClusterProblem::Reading& y : data.readings) next[x.reader].insert(y.reader);
+    std::set<int> seen = {members.front()};
+    std::vector<int> open = {members.front()};
+    while (!open.empty()) {
+      const int node = open.back();
+      open.pop_back();
+      for (const int other : members)
+        if (next[node].contains(other) && seen.insert(other).second) open.push_back(other);
+    }
+    return seen.size() == members.size();
+  }
+
+  /// Do the rules refuse to have these stages in one cluster?
+  bool falls_apart(const std::vector<int>& members) {
+    std::vector<int> wanted(stages_.size());
+    std::iota(wanted.begin(), wanted.end(), 0);
+    for (const int s : members) wanted[at(s)] = members.front();
+    const std::vector<int> cluster = build({.cluster = wanted}).cluster;
+    return std::any_of(members.begin(), members.end(),
+                       [&](int s) { return cluster[at(s)] != cluster[at(members.front())]; });
+  }
+
+  double seconds_left() const {
+    return options_.seconds - std::chrono::duration<double>(Clock::now() - start_).count();
   }
 
   /// One after the other, as long as that costs less: stages whose arrays are in memory for their readers
@@ -207,6 +271,8 @@ class Choice {
     return false;
   }
 
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start_ = Clock::now();
   Region& region_;
   const ClusterCost& cost_;
   const SolveOptions& options_;
