@@ -954,6 +954,18 @@ def distances(vx, vy, vz, time):
     return dict(mean=np.float64(np.mean(d)), variance=np.float64(np.var(d)))
 
 
+@example("clusters.twill", folds=40,
+         on=[dict(xs=singles(n), m=np.int64(m)) for n, m in [(1, 0), (1, 1), (3, 7), (40, 33)]])
+def bottom_up_bad(xs, m):
+    return dict(result=xs * np.float32(m) + np.float32(xs[0]) ** int(m))
+
+
+@example("clusters.twill", folds=1100, on=[dict(xs=singles(n)) for n in (0, 1, 2, 1001)])
+def top_down_bad(xs):
+    first = 2 * xs[0] if len(xs) else 0
+    return dict(result=np.float32(np.sum(2.0 * xs + 1 + np.arange(len(xs)) + first, dtype=np.float64)))
+
+
 # Points on a coarse grid: distances are exact, so that everybody agrees about which one is smaller.
 @example("kmeans.twill",
          on=[dict(p=f32(integers(n, d) / 4), c=f32(integers(k, d) / 4))
