@@ -141,6 +141,12 @@ TEST(Fault, WhatLiesTooDeepIsToldAsTheKernelKnowsIt) {
             "  help: `twill run --target interp` says at which point\n");
 }
 
+Data whole(std::int64_t value) {
+  Data data(Scalar::I64, {});
+  data.set(0, Number::of(Scalar::I64, value));
+  return data;
+}
+
 /// The code of the error that a kernel of the program as it was written and a fused one both give.
 std::string code_of_fault(const std::string& text, const std::vector<Data>& inputs) {
   const auto program = std::make_shared<const Program>(parse_program("t.twill", text));
@@ -166,7 +172,8 @@ std::string code_of_fault(const std::string& text, const std::vector<Data>& inpu
 TEST(Fault, SubscriptsThatAreNotAffineAreChecked) {
   const Data five = integers({5}, {1, 2, 3, 4, 5}), ten = integers({10}, std::vector<std::int64_t>(10, 1));
   EXPECT_EQ(code_of_fault("def f(u: i32[N]) -> v { v[i < N/2] = u[2*i+1] + u[i*i] }", {ten}), "E0505");
-  EXPECT_EQ(code_of_fault("def f(u: i32[N]) -> v { v[i < N] = u[if i > 2 then i*i else 0] }", {five}), "E0505");
+  EXPECT_EQ(code_of_fault("def f(u: i32[N]) -> v { v[i < N] = u[if i > 2 then i*i else 0] }", {five}),
+            "E0505");
   EXPECT_EQ(code_of_fault("def f(x: i32[N, M]) -> y { y[k < N*M + 1] = x[k / M, k % M] }",
                           {integers({2, 3}, {1, 2, 3, 4, 5, 6})}),
             "E0505");
@@ -182,13 +189,20 @@ TEST(Fault, SubscriptsThatAreNotAffineAreChecked) {
 
 TEST(Fault, ArraysAsLongAsANumberSaysAreChecked) {
   const std::vector<Data> inputs = {integers({}, {2}), integers({2}, {8, 9}), integers({4}, {1, 2, 3, 4})};
-  EXPECT_EQ(code_of_fault("def f(n: i32, z: i32[n], x: i32[N]) -> y { y[i] = x[i] + z[i] }", inputs), "E0505");
+  EXPECT_EQ(code_of_fault("def f(n: i32, z: i32[n], x: i32[N]) -> y { y[i] = x[i] + z[i] }", inputs),
+            "E0505");
   EXPECT_EQ(
       code_of_fault("def f(n: i32, z: i32[n], x: i32[N]) -> y { y = z with { [i] <- x[i] | i } }", inputs),
       "E0506");
   EXPECT_EQ(
       code_of_fault("def f(n: i32, z: i32[n], x: i32[N]) -> y { y[i] into z = x[i] where i < N }", inputs),
       "E0506");
+}
+
+TEST(Fault, WhatIsComputedWhereItIsReadIsNotReadOutside) {
+  EXPECT_EQ(code_of_fault("def f(n: i64, m: i64) -> s { y[i < n] = 1.0 + i\n s = sum(i < m) y[i] }",
+                          {whole(8), whole(9)}),
+            "E0505");
 }
 
 TEST(Fault, WhatWasDataBeforeFusionIsStillChecked) {

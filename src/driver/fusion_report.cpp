@@ -1,5 +1,7 @@
 #include "driver/fusion_report.h"
 
+#include "program/describe.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -44,6 +46,55 @@ std::string lines(const std::string& title, const std::vector<std::pair<std::str
 
 std::string count(int number, const std::string& what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : what.ends_with('s') ? "es" : "s");
+}
+
+}  // namespace
+
+namespace {
+
+/// Arrays that a pass leaves in memory for others, and who these are: what fusion did not save.
+std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& schedule) {
+  const Program& program = *schedule.program;
+  const std::set<ArrayId> results(program.results.begin(), program.results.end());
+  struct Made {
+    int pass;
+    ArrayId array;
+  };
+  std::vector<Made> made;
+  std::map<ArrayId, std::vector<std::string>> readers;
+  int number = 0;
+  const std::function<void(const BlockSchedule&)> look = [&](const BlockSchedule& block) {
+    for (const Pass& pass : block.passes) {
+      ++number;
+      std::set<ArrayId> reads, own;
+      for (const StageSchedule& stage : pass.stages) {
+        for (std::size_t o = 0; o < stage.outputs.size(); ++o)
+          for (const ArrayId array : defined_arrays(stage.stage->outputs[o])) {
+            own.insert(array);
+            if (stage.outputs[o].keep != Keep::Local && !results.contains(array) && program[array].rank() > 0)
+              made.push_back({number, array});
+          }
+        if (stage.blocks.empty())
+          for (const ArrayId array : reads_of(program, *stage.stage)) reads.insert(array);
+      }
+      for (const ArrayId array : reads)
+        if (!own.contains(array)) readers[array].push_back(std::to_string(number));
+      for (const StageSchedule& stage : pass.stages)
+        for (const BlockSchedule& inner : stage.blocks) look(inner);
+    }
+  };
+  look(schedule.body);
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const Made& one : made) {
+    std::vector<std::string> extents;
+    for (const Expr extent : program[one.array].shape) extents.push_back(describe(program, extent));
+    const std::vector<std::string>& by = readers[one.array];
+    rows.emplace_back(fmt::format("{}[{}]", program[one.array].name, fmt::join(extents, ", ")),
+                      by.empty() ? fmt::format("pass {}", one.pass)
+                                 : fmt::format("pass {}, read by {} {}", one.pass,
+                                               by.size() == 1 ? "pass" : "passes", fmt::join(by, ", ")));
+  }
+  return rows;
 }
 
 }  // namespace
@@ -103,7 +154,8 @@ std::string fusion_report(const Compilation& c) {
     apart.emplace_back(fmt::format("{} | {}", reason.stages[0], reason.stages[1]),
                        reason.text + " (" + reason.code + ")");
   }
-  return text + lines("stages that share their loops", passes) + lines("fused or removed", fused) +
+  return text + lines("stages that share their loops", passes) +
+         lines("in memory between them", arrays_between(schedule)) + lines("fused or removed", fused) +
          lines("apart, and why", apart);
 }
 

@@ -1,6 +1,7 @@
 #include "fuse/inline.h"
 
 #include "fuse/profit.h"
+#include "program/check.h"
 #include "program/edit.h"
 #include "program/index_use.h"
 
@@ -60,6 +61,8 @@ std::optional<Reason> why_not_inline(const Program& program, const Stage& produc
     if (std::any_of(rules.begin(), rules.end(), [](Boundary rule) { return rule != Boundary::Inside; }))
       return no("boundary", array + " is read beyond its boundary");
   }
+  if (!reads_inside(program, consumer, output.array))
+    return no("outside", "nobody knows before it runs that " + array + " has what is read of it");
   return std::nullopt;
 }
 

@@ -45,6 +45,12 @@ void Checker::check_inside(const Stage& stage, const Scope& scope, const Scope& 
   }
 }
 
+void Checker::check_reads_of(const Stage& stage) {
+  Scope scope;
+  scope.dims = stage.dims;
+  check_inside(stage, scope, {});
+}
+
 // ---- the way to a read --------------------------------------------------------------------------------
 
 void Checker::check_reads(Expr root, const Condition& facts, const Scope& scope, const Place& place) {

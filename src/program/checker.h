@@ -52,6 +52,8 @@ class Checker {
       : program_(program), options_(options), prover_(program) {}
 
   void run();
+  /// Looks at the reads of one stage alone.
+  void check_reads_of(const Stage& stage);
 
   std::vector<Diagnostic> diagnostics;
   RunTimeChecks run_time;

@@ -1,5 +1,6 @@
 // What the checker leaves to the run time, as programs say it that are about to be emitted.
 #include "program/check.h"
+#include "program/checker.h"
 #include "program/edit.h"
 #include "program/prover.h"
 
@@ -56,6 +57,13 @@ std::shared_ptr<const Program> with_run_time_checks(std::shared_ptr<const Progra
     });
   });
   return marked;
+}
+
+bool reads_inside(const Program& program, const Stage& stage, ArrayId array) {
+  Checker checker(program, {.prove_inside = false, .unused_inputs = false});
+  checker.check_reads_of(stage);
+  return std::none_of(checker.run_time.reads.begin(), checker.run_time.reads.end(),
+                      [&](const auto& read) { return std::get<Read>(read.first->kind).array == array; });
 }
 
 std::vector<bool> unproven_writes(const Program& program, const Stage& stage, const Output& output) {
