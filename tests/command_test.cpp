@@ -547,7 +547,7 @@ TEST_F(Command, MachineDoubtsRatesThatCannotBeRight) {
 TEST_F(Command, UnknownSuite) {
   expect({"bench", "linalgg"}, 2,
          "error[E0730]: there is no suite 'linalgg'\n  help: the suites are linalg, stencil, collections, "
-         "compile\n");
+         "combinators, compile\n");
 }
 
 TEST_F(Command, FuzzSaysWhatItTried) {

@@ -199,6 +199,15 @@ TEST(Fault, ArraysAsLongAsANumberSaysAreChecked) {
       "E0506");
 }
 
+TEST(Fault, RowsOfACollectionEndWhereTheNextOneBegins) {
+  EXPECT_EQ(code_of_fault("def f(x: i32[N]) -> y { c = [ [ v | v in x, v < k ] | k < 3 ]\n y = c[0][0] }",
+                          {integers({1}, {1})}),
+            "E0505");
+  EXPECT_EQ(code_of_fault("def f(x: i32[N]) -> y { c = [ [ v | v in x, v < k ] | k < 3 ]\n y = c[2][-1] }",
+                          {integers({1}, {1})}),
+            "E0505");
+}
+
 TEST(Fault, WhatIsComputedWhereItIsReadIsNotReadOutside) {
   EXPECT_EQ(code_of_fault("def f(n: i64, m: i64) -> s { y[i < n] = 1.0 + i\n s = sum(i < m) y[i] }",
                           {whole(8), whole(9)}),

@@ -70,6 +70,7 @@ class Choice {
       bound_ = std::max(bound_, problem.cost_of(choice.set) + problem.work() - choice.may_save);
       Built built = build({.cluster = choice.set});
       const std::vector<int> cluster = built.cluster;
+      chosen.push_back({cluster});
       take(std::move(built), problem);
       if (!forbid_refused(choice.set, cluster, problem.problem) || best_.cost <= bound_ + slack()) break;
     }

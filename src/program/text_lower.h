@@ -189,6 +189,7 @@ class Lowering {
   Expr truth(const Value& value, const Place& place);
   Expr index_value(const Ast& ast, Context& context);
   Expr to_index(const Value& value, const Place& place);
+  Expr in_row(const View& row, Expr k, const Context& context);
   Expr extent(const View& view, int dimension) const;
   Expr settle(Value value);                                       // decides open constants
   Expr convert(Value value, const Type& to, const Place& place);  // implicitly

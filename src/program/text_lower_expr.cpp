@@ -243,11 +243,26 @@ std::optional<View> Lowering::view(const Ast& ast, Context& context) {
   if (ast.args.size() - 1 >= rest) return std::nullopt;  // an element
   for (std::size_t i = 1; i < ast.args.size(); ++i) {
     Expr subscript = index_value(*ast.args[i], context);
-    if (base->base) subscript = pool_.apply(Prim::Add, {base->base, subscript});
+    if (base->base) subscript = in_row(*base, subscript, context);
     base->base = base->length = {};
     base->prefix.push_back(subscript);
   }
   return base;
+}
+
+/// Where element k of a row is: nowhere, if the row is shorter, although there may be another row. An index
+/// that runs over the row is inside anyway.
+Expr Lowering::in_row(const View& row, Expr k, const Context& context) {
+  const Expr at = pool_.apply(Prim::Add, {row.base, k});
+  const auto* index = as<IndexRef>(k);
+  const bool runs_over = index && std::any_of(context.dims.begin(), context.dims.end(), [&](const Dim& dim) {
+                           const auto* lo = as<Literal>(dim.lo);
+                           return dim.id == index->dim && lo && lo->value.i >= 0 && dim.hi == row.length;
+                         });
+  if (runs_over) return at;
+  const Expr inside = pool_.apply(Prim::And, {pool_.apply(Prim::Le, {pool_.integer(0), k}),
+                                              pool_.apply(Prim::Lt, {k, row.length})});
+  return pool_.select(inside, at, pool_.integer(-1));
 }
 
 Expr Lowering::extent(const View& view, int dimension) const {
@@ -334,7 +349,7 @@ Value Lowering::read(const View& view, const std::vector<AstPtr>& subscripts, st
       if (rule != Boundary::Inside)
         limit("E0251", subscripts[i]->place,
               "boundary rules on a row of a nested collection are not supported");
-      index = pool_.apply(Prim::Add, {view.base, index});
+      index = in_row(view, index, context);
     }
     at.push_back(index);
     rules.push_back(rule);

@@ -49,6 +49,9 @@ class Expressions {
 
   Expr step(Expr node) {
     const auto* read = as<Read>(node);
+    const auto* apply = as<Apply>(node);
+    if (apply && node->args.size() == 2 && node->type.is(Scalar::Bool) && node->args[0]->type.is(Scalar::I64))
+      node = pool_.apply(apply->prim, {settled(node->args[0]), settled(node->args[1])}, node->place);
     if (!read) return simplified(pool_, node, program_.functions);
     std::vector<Expr> args = node->args;
     for (std::size_t k = 0; k < read->rules.size(); ++k) args[k] = settled(args[k]);
