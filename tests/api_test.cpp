@@ -419,11 +419,15 @@ TEST_F(Mistakes, NothingTellsTheExtent) {
 TEST_F(Mistakes, IndexThatIsNotDeclared) {
   Index k("k");
   y(i) = x(i, k);
-  EXPECT_EQ(error(), "<y(i) = x(i, k);>: error[E0201]: unknown name 'k'\n");
+  EXPECT_EQ(error(),
+            "<y(i) = x(i, k);>: error[E0201]: unknown name 'k'\n"
+            "  help: an index stands on the left of '=' or in a fold: sum(k) ...\n");
 }
 
 TEST_F(Mistakes, ResultThatNothingDefines) {
-  EXPECT_EQ(error(), "<f.result(y);>: error[E0208]: the result 'y' is never defined\n");
+  EXPECT_EQ(error(),
+            "<f.result(y);>: error[E0208]: the result 'y' is never defined\n"
+            "  help: define it: y = ...\n");
 }
 
 TEST_F(Mistakes, RangeUsedAsAValue) {

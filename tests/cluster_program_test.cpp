@@ -113,7 +113,11 @@ std::string random_text(std::mt19937& rng, int stages) {
   results.erase(std::unique(results.begin(), results.end()), results.end());
   std::string names;
   for (const std::string& name : results) names += (names.empty() ? "" : ", ") + name;
-  return fmt::format("def f(x: f64[N], y: f64[N], z: f64[N]) -> ({}) {{\n{}}}", names, text);
+  std::string inputs;
+  for (const char* input : {"x", "y", "z"})
+    if (text.find(fmt::format(" {}[i]", input)) != std::string::npos)
+      inputs += fmt::format("{}{}: f64[N]", inputs.empty() ? "" : ", ", input);
+  return fmt::format("def f({}) -> ({}) {{\n{}}}", inputs, names, text);
 }
 
 /// What the passes read and write if all sizes are 1000.

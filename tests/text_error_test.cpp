@@ -31,10 +31,39 @@ TEST(TextErrors, SeveralAreReported) {
             "6:15 E0110 expected ']', found ')'\n");
 }
 
+TEST(TextErrors, OfManyTheFirstAreShown) {
+  std::string text;
+  for (int k = 0; k < 50; ++k) text += "\x1b[0m ";
+  try {
+    parse("t.twill", text);
+    FAIL() << "it was accepted";
+  } catch (const Error& e) {
+    const std::string shown = e.what();
+    EXPECT_EQ(shown.substr(0, shown.find('\n')), "t.twill:1:1: error[E0101]: unexpected control character");
+    EXPECT_EQ(shown.find('\x1b'), std::string::npos);
+    EXPECT_NE(shown.find("\n    \\x1b[0m \\x1b[0m "), std::string::npos);
+    EXPECT_TRUE(shown.ends_with("\nand 80 more\n")) << shown.substr(shown.size() - 40);
+  }
+}
+
+TEST(TextErrors, ControlCharactersAreEscaped) {
+  try {
+    parse("t.twill", "def f(x: f32[N]) -> y { y[i] = x[i] + `a\x07`[i] }\r\n");
+    FAIL() << "it was accepted";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(),
+                 "t.twill:1:39: error[E0201]: unknown name 'a\\x07'\n"
+                 "    def f(x: f32[N]) -> y { y[i] = x[i] + `a\\x07`[i] }\n"
+                 "                                          ^^^^^^^\n"
+                 "  help: no input, size or index has this name, and no statement above defines it\n");
+  }
+}
+
 TEST(TextErrors, NothingAccumulatesInsideOfAScan) {
-  EXPECT_EQ(messages_of("def f(x: f64[N], a: f64[N, M]) -> y { y[i] onto x = scan(+, i) sum(k) a[i, k] }"),
-            "1:39 E0318 in stage 'y': output 'y' accumulates inside of a scan (fold onto the array in a stage of "
-            "its own, and scan that)\n");
+  EXPECT_EQ(
+      messages_of("def f(x: f64[N], a: f64[N, M]) -> y { y[i] onto x = scan(+, i) sum(k) a[i, k] }"),
+      "1:39 E0318 in stage 'y': output 'y' accumulates inside of a scan (fold onto the array in a stage of "
+      "its own, and scan that)\n");
 }
 
 TEST(TextErrors, ConsequencesAreNotReported) {

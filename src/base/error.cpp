@@ -50,18 +50,34 @@ std::size_t characters(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+/// A text without what a terminal would obey: control characters become \x1b and the like; tabs and ends of
+/// lines stay.
+std::string harmless(std::string_view text) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\t' || c == '\n' || (byte >= 0x20 && byte != 0x7f))
+      result += c;
+    else
+      result += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+  }
+  return result;
+}
+
 /// The line and, under it, carets below the span; tabs are kept so that both lines align.
 std::string excerpt(const Place& place) {
-  const std::string line = line_text(place);
+  std::string line = line_text(place);
+  if (line.ends_with('\r')) line.pop_back();
   if (line.empty() || place.column == 0) return {};
   const std::size_t column = std::min<std::size_t>(place.column - 1, line.size());
   std::string pad;
-  for (char c : line.substr(0, column))
+  for (char c : harmless(line.substr(0, column)))
     if ((c & 0xc0) != 0x80) pad += c == '\t' ? '\t' : ' ';
   const std::size_t room = std::max<std::size_t>(1, line.size() - column);
   const std::size_t length = std::clamp<std::size_t>(place.length, 1, room);
-  const std::size_t carets = std::max<std::size_t>(1, characters(line.substr(column, length)));
-  return "    " + line + "\n    " + pad + std::string(carets, '^') + "\n";
+  const std::size_t carets = std::max<std::size_t>(1, characters(harmless(line.substr(column, length))));
+  return "    " + harmless(line) + "\n    " + pad + std::string(carets, '^') + "\n";
 }
 
 }  // namespace
@@ -69,14 +85,16 @@ std::string excerpt(const Place& place) {
 std::string to_string(const Diagnostic& d) {
   std::string text = to_string(d.place);
   if (!text.empty()) text += ": ";
-  text += std::string(word(d.fault)) + "[" + d.code + "]: " + d.message + "\n";
+  text += std::string(word(d.fault)) + "[" + d.code + "]: " + harmless(d.message) + "\n";
   text += excerpt(d.place);
-  if (!d.help.empty()) text += "  help: " + d.help + "\n";
+  if (!d.help.empty()) text += "  help: " + harmless(d.help) + "\n";
   return text;
 }
 
 Error::Error(std::vector<Diagnostic> diagnostics) : diagnostics_(std::move(diagnostics)) {
-  for (const Diagnostic& d : diagnostics_) text_ += to_string(d);
+  constexpr std::size_t most = 20;  // nobody reads more
+  for (std::size_t k = 0; k < std::min(most, diagnostics_.size()); ++k) text_ += to_string(diagnostics_[k]);
+  if (diagnostics_.size() > most) text_ += "and " + std::to_string(diagnostics_.size() - most) + " more\n";
 }
 
 void fail(Fault fault, std::string code, Place place, std::string message, std::string help) {

@@ -181,7 +181,7 @@ std::string many_stages(int count) {
   std::mt19937 rng(static_cast<unsigned>(count));
   const auto any = [&](std::size_t n) { return static_cast<std::size_t>(rng() % n); };
   std::vector<std::string> arrays = {"x", "y", "z"}, sums = {"1"};
-  std::string text = "def many(x: f64[N], y: f64[N], z: f64[N]) -> (last, total) {\n";
+  std::string text;
   for (int k = 0; k + 2 < count; ++k) {
     const auto recent = [&] {
       return arrays[arrays.size() - 1 - any(std::min<std::size_t>(arrays.size(), 6))];
@@ -195,8 +195,13 @@ std::string many_stages(int count) {
       arrays.push_back(fmt::format("a{}", k));
     }
   }
-  return text + fmt::format("  last[i] = {}[i]\n  total = sum(i) {}[i] * {}\n}}\n", arrays.back(),
-                            arrays[arrays.size() - 2], sums.back());
+  text += fmt::format("  last[i] = {}[i]\n  total = sum(i) {}[i] * {}\n", arrays.back(),
+                      arrays[arrays.size() - 2], sums.back());
+  std::string inputs;
+  for (const char* input : {"x", "y", "z"})
+    if (text.find(fmt::format(" {}[i]", input)) != std::string::npos)
+      inputs += fmt::format("{}{}: f64[N]", inputs.empty() ? "" : ", ", input);
+  return fmt::format("def many({}) -> (last, total) {{\n{}}}\n", inputs, text);
 }
 
 /// Nodes of all kinds that read each other without any locality.

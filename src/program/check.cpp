@@ -300,8 +300,8 @@ void Checker::check_unused_inputs() {
         if (has(array))
           for (const Expr extent : program_[array].shape) use(extent);
   });
-  // A scalar is used if it is an extent of another input; an array, if its size is, also if it is needed for
-  // the shape of an input that is used and binds it by none of its extents.
+  // A scalar is used if it is an extent of another input; an array, if it gives a size that is used (also in
+  // the shape of an input) and that no input that is used gives.
   std::set<SymbolId> bound;
   std::set<SymbolId> needed;
   for (const Input& input : program_.inputs) {
@@ -316,7 +316,8 @@ void Checker::check_unused_inputs() {
       });
     }
   }
-  std::ranges::set_difference(needed, bound, std::inserter(symbols, symbols.end()));
+  symbols.merge(needed);
+  std::erase_if(symbols, [&](SymbolId symbol) { return bound.contains(symbol); });
   for (const Input& input : program_.inputs) {
     if (!has(input.array) || arrays.contains(input.array)) continue;
     bool gives_size = false;
@@ -325,6 +326,8 @@ void Checker::check_unused_inputs() {
         visit(extent, [&](Expr node) {
           if (const auto* size = as<SizeRef>(node)) gives_size = gives_size || symbols.contains(size->symbol);
         });
+    for (const Expr extent : program_[input.array].shape)
+      if (const auto symbol = extent ? symbol_bound_by(extent) : std::nullopt) symbols.erase(*symbol);
     if (!gives_size)
       report("E0306", program_[input.array].place, fmt::format("input {} is never used", quoted(input.array)),
              "use it, or take it out of the inputs");

@@ -6,6 +6,8 @@
 #include "program/affine_of.h"
 #include "program/checker.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -183,8 +185,9 @@ bool Checker::decide_inside(const Access& access, const Condition& facts, const 
     report("E0330", access.place,
            fmt::format("cannot prove that the {} of {} at {} stays inside the array", access.what,
                        quoted(access.array), describe(program_, access.subscripts[access.position])),
-           fmt::format("restrict the stage with simpler conditions (where …), or name a boundary: {}",
-                       call_with_clamp(access)),
+           access.what == std::string_view("read")
+               ? "use simpler subscripts and conditions, or name a boundary: " + call_with_clamp(access)
+               : "use simpler subscripts and conditions",
            Fault::Limit);
   }
   return true;
@@ -215,13 +218,14 @@ bool Checker::depends_on_data(const Affine& affine, const Scope& scope) {
 
 // ---- messages -----------------------------------------------------------------------------------------
 
-std::string Checker::call_with_clamp(const Access& access) const {
-  std::string text = name_of(program_, access.array) + "[";
+std::string Checker::text_of(const Access& access, const std::string& rule) const {
+  std::string text;
   for (std::size_t k = 0; k < access.subscripts.size(); ++k) {
     const std::string subscript = describe(program_, access.subscripts[k]);
-    text += (k ? ", " : "") + (k == access.position ? "clamp(" + subscript + ")" : subscript);
+    const bool ruled = k == access.position && !rule.empty();
+    text += (k ? ", " : "") + (ruled ? rule + "(" + subscript + ")" : subscript);
   }
-  return text + "]";
+  return name_of(program_, access.array) + "[" + text + "]";
 }
 
 /// An index runs over one size and walks an array of another: what to do about it, or nothing.
@@ -238,61 +242,134 @@ std::string Checker::help_for_sizes(const Access& access, const Scope& scope) co
       name_of(program_, index->dim), program_[range->symbol].name, program_[extent->symbol].name);
 }
 
-void Checker::report_outside(const Access& access, bool below, const Condition& facts, const Scope& scope) {
+/// How the subscript gets outside: in symbols if it is a single index that is off by something, else by an
+/// example.
+std::string Checker::why_outside(const Access& access, bool below, const Condition& facts,
+                                 const Scope& scope) {
   Conditions& conditions = prover_.conditions();
-  const Expr subscript = access.subscripts[access.position];
-  const Affine value = conditions.value(subscript);
+  const Affine value = conditions.value(access.subscripts[access.position]);
   const Affine extent = conditions.value(program_[access.array].shape[access.position]);
   const Condition violation = facts && Condition::non_negative(below ? -value - 1 : value - extent);
-  const std::string at = describe(program_, subscript);
-  std::string why, where;
-
-  // A single index that is off by something: say how far it goes, in symbols.
+  const std::string at = describe(program_, access.subscripts[access.position]);
   for (const Dim& dim : scope.dims) {
     const Affine index(var_of(dim.id));
     if (value.factor_of(var_of(dim.id)) != 1 || (value - index).mentions(Var::Kind::Index)) continue;
     const Affine edge = below ? conditions.value(dim.lo) : conditions.value(dim.hi) - 1;
     if (prover_.is_possible(violation && equal(index, edge)) != Answer::Yes) break;
-    const std::string name = name_of(program_, dim.id);
-    const std::string reached = prover_.describe(value - index + edge);
-    why = fmt::format("{} {} {}, so {} can be {}", name, below ? "starts at" : "goes up to",
-                      prover_.describe(edge), at, reached);
-    if (value == index)
-      why = fmt::format("{} {} {}", name, below ? "starts at" : "goes up to", prover_.describe(edge));
+    std::string why = fmt::format("{} {} {}", name_of(program_, dim.id), below ? "starts at" : "goes up to",
+                                  prover_.describe(edge));
+    if (value != index) why += fmt::format(", so {} can be {}", at, prover_.describe(value - index + edge));
     if (!below) why += ", and the last element is at " + prover_.describe(extent - 1);
-    where = below ? prover_.describe(index - value - 1) + " < " + name
-                  : name + " < " + prover_.describe(extent - value + index);
-    break;
+    return why;
   }
-  if (why.empty()) {
-    const auto point = prover_.example(violation);
-    if (point) {
-      std::vector<Var> indices, sizes;
-      for (const auto& [var, unused] : *point) {
-        if (var.kind == Var::Kind::Index) indices.push_back(var);
-        if (var.kind == Var::Kind::Size) sizes.push_back(var);
-      }
-      indices.insert(indices.end(), sizes.begin(), sizes.end());
-      const auto value_of = [&](Var var) {
-        const auto held = point->find(var);
-        return held == point->end() ? 0 : held->second;
-      };
-      why = fmt::format("for {} it is {}", values(*point, indices), value.evaluate(value_of));
-      if (!below) why += fmt::format(", and the last element is at {}", extent.evaluate(value_of) - 1);
-    } else {
-      why = below ? "it can be negative" : "it can be too large";
+  const auto point = prover_.example(violation);
+  if (!point) return below ? "it can be negative" : "it can be too large";
+  std::vector<Var> variables;
+  for (const Var::Kind kind : {Var::Kind::Index, Var::Kind::Size})
+    for (const auto& [var, unused] : *point)
+      if (var.kind == kind) variables.push_back(var);
+  const auto value_of = [&](Var var) {
+    const auto held = point->find(var);
+    return held == point->end() ? 0 : held->second;
+  };
+  const std::string example = values(*point, variables);
+  const std::int64_t elements = extent.evaluate(value_of);
+  const std::string reached = std::to_string(value.evaluate(value_of));
+  const std::string last =
+      elements <= 0 ? "the array has no elements" : fmt::format("the last element is at {}", elements - 1);
+  if (below) return example.empty() ? "it is negative" : fmt::format("for {} it is {}", example, reached);
+  if (example.empty()) return at == reached ? last : fmt::format("it is {}, and {}", reached, last);
+  if (elements <= 0) return fmt::format("for {} {}", example, last);
+  return fmt::format("for {} it is {}, and {}", example, reached, last);
+}
+
+/// What has to hold for the subscript to be inside, as it is written in a program; nothing if it never is, or
+/// if that is too long to say.
+std::string Checker::condition_inside(const Access& access, bool below, const Condition& facts,
+                                      const Scope& scope) {
+  Conditions& conditions = prover_.conditions();
+  const Affine value = conditions.value(access.subscripts[access.position]);
+  const Affine extent = conditions.value(program_[access.array].shape[access.position]);
+  if (prover_.is_possible(facts && between(0, value, extent)) == Answer::No) return {};
+  const Answer other = prover_.is_non_negative(facts, below ? extent - 1 - value : value);
+  const std::string at = describe(program_, access.subscripts[access.position]);
+  std::string text;
+  if (other != Answer::Yes) {
+    text = fmt::format("0 <= {} < {}", at, prover_.describe(extent));
+  } else {
+    // Inside is what makes this positive. One index, or else one size, stands alone on the left.
+    const Affine positive = below ? value + 1 : extent - value;
+    text = below ? at + " >= 0" : fmt::format("{} < {}", at, prover_.describe(extent));
+    std::vector<Var> alone;
+    for (const Dim& dim : scope.dims) alone.push_back(var_of(dim.id));
+    if (!positive.mentions(Var::Kind::Index)) alone = positive.variables();
+    for (const Var var : alone) {
+      const std::int64_t factor = positive.factor_of(var);
+      const Affine rest = positive - Affine(var) * factor;
+      if ((factor != 1 && factor != -1) || rest.mentions(Var::Kind::Index)) continue;
+      if (var.kind == Var::Kind::Size && !rest.is_constant()) continue;
+      text = fmt::format("{} {} {}", prover_.describe(var), factor > 0 ? ">" : "<",
+                         prover_.describe(rest * -factor));
+      break;
     }
-    where = "…";
   }
+  return text.find("…") == std::string::npos ? text : std::string{};
+}
+
+/// Is it right to leave out points of the stage by a condition on this subscript? Every element of a new
+/// array needs a value, so it is only where these indices do not number its elements.
+bool Checker::may_leave_out_points(const Affine& subscript) const {
+  if (!stage_) return false;
+  const auto is_free = [&](const Output& output) {
+    if (output.into) return true;
+    bool all = subscript.mentions(Var::Kind::Index);
+    for (const Var var : subscript.variables()) {
+      if (var.kind != Var::Kind::Index) continue;
+      const auto dim = std::ranges::find_if(stage_->dims, [&](const Dim& d) { return var_of(d.id) == var; });
+      if (dim == stage_->dims.end()) return false;
+      const Combine& combine = output.combine[static_cast<std::size_t>(dim - stage_->dims.begin())];
+      all = all && !is<Cat>(combine) && !is<Scan>(combine) && !is<Seq>(combine);
+    }
+    return all;
+  };
+  return std::ranges::all_of(stage_->outputs, is_free);
+}
+
+std::string Checker::help_outside(const Access& access, bool below, const Condition& facts,
+                                  const Scope& scope) {
+  const Affine value = prover_.conditions().value(access.subscripts[access.position]);
+  const Affine extent = prover_.conditions().value(program_[access.array].shape[access.position]);
+  const std::string inside = condition_inside(access, below, facts, scope);
+  const bool leaves_out = !inside.empty() && may_leave_out_points(value);
+  if (access.what != std::string_view("read")) {
+    if (leaves_out) return fmt::format("restrict the stage to {}", inside);
+    return below ? "subscripts count from 0: let it start there" : "declare a larger array";
+  }
+  std::vector<std::string> ways;
+  const Type& type = program_[access.array].type;
+  if (leaves_out)
+    ways.push_back("restrict the stage to " + inside);
+  else if (!inside.empty())
+    ways.push_back(fmt::format("choose the value outside: if {} then {} else {}", inside, text_of(access),
+                               type.is(Scalar::Bool) ? "false"
+                               : type.is_scalar()    ? "0"
+                                                     : "…"));
+  // The nearest element of an own result may be one that is still to come, and of no elements none is
+  // nearest.
+  if (value.mentions(Var::Kind::Index) && !own_output(access.array, scope))
+    ways.push_back("name a boundary: " + call_with_clamp(access));
+  if (!ways.empty()) return fmt::format("{}", fmt::join(ways, ", or "));
+  return "subscripts go from 0 to " + prover_.describe(extent - 1);
+}
+
+void Checker::report_outside(const Access& access, bool below, const Condition& facts, const Scope& scope) {
   const bool is_read = access.what == std::string_view("read");
-  if (const std::string help = is_read && !below ? help_for_sizes(access, scope) : ""; !help.empty())
-    return report("E0310", access.place,
-                  fmt::format("read of {} at {} leaves the array: {}", quoted(access.array), at, why), help);
+  const std::string sizes = is_read && !below ? help_for_sizes(access, scope) : "";
   report(is_read ? "E0310" : "E0311", access.place,
-         fmt::format("{} of {} at {} leaves the array: {}", access.what, quoted(access.array), at, why),
-         is_read ? fmt::format("restrict the stage (where {}) or name a boundary: {}", where,
-                               call_with_clamp(access))
-                 : fmt::format("restrict the stage (where {}) or declare a larger array", where));
+         fmt::format("{} of {} at {} leaves the array: {}", access.what, quoted(access.array),
+                     describe(program_, access.subscripts[access.position]),
+                     why_outside(access, below, facts, scope)),
+         sizes.empty() ? help_outside(access, below, facts, scope) : sizes);
 }
 
 }  // namespace twill

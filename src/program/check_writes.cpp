@@ -20,6 +20,17 @@ namespace {
 /// The copy of a variable at the other point.
 Var other(Var var) { return {var.kind, var.id + (1 << 28)}; }
 
+/// Does the value of a term come from elements of arrays, or from a block of the stage?
+bool is_data(Expr term, const Scope& outer) {
+  bool found = !term;
+  if (term)
+    visit(term, [&](Expr node) {
+      const auto* read = as<Read>(node);
+      found = found || (read && (!read->rules.empty() || !outer.sees(read->array)));
+    });
+  return found;
+}
+
 /// The dimensions that say where a value goes.
 std::vector<Var> written_indices(const Stage& stage, const Output& output) {
   std::vector<Var> indices;
@@ -108,13 +119,22 @@ void Checker::check_written_once(const Stage& stage, const Output& output, const
   bool plain = true;
   for (const Expr subscript : output.at) {
     at.push_back(conditions.value(subscript));
-    bool data = false;
+    bool data = false, product = false;
     for (const Var var : at.back().variables()) {
       if (var.kind != Var::Kind::Term || !varies(var, stage, outer)) continue;
       plain = false;
-      data = data || conditions.depends_on_free_term(Affine(var));
+      if (!conditions.depends_on_free_term(Affine(var))) continue;
+      (is_data(conditions.expr_of(var), outer) ? data : product) = true;
     }
-    if (!data) continue;
+    if (!data && !product) continue;
+    if (!data) {
+      report("E0330", first_place({subscript->place, output.place}),
+             fmt::format("cannot prove that no element of {} is written twice: its position {} is no sum of "
+                         "indices times constants",
+                         quoted(output.array), describe(program_, subscript)),
+             "give each index a dimension of its own, or scatter with an operator", Fault::Limit);
+      return;
+    }
     report("E0331", first_place({subscript->place, output.place}),
            fmt::format("the position {} at which {} is written depends on data",
                        describe(program_, subscript), quoted(output.array)),

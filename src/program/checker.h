@@ -136,7 +136,15 @@ class Checker {
   /// False if only the run time can tell; otherwise reports what is not proven.
   bool decide_inside(const Access& access, const poly::Condition& facts, const Scope& scope);
   void report_outside(const Access& access, bool below, const poly::Condition& facts, const Scope& scope);
-  std::string call_with_clamp(const Access& access) const;
+  /// The access as it is written, its subscript under a boundary rule if there is one.
+  std::string text_of(const Access& access, const std::string& rule = {}) const;
+  std::string call_with_clamp(const Access& access) const { return text_of(access, "clamp"); }
+  std::string why_outside(const Access& access, bool below, const poly::Condition& facts, const Scope& scope);
+  std::string condition_inside(const Access& access, bool below, const poly::Condition& facts,
+                               const Scope& scope);
+  bool may_leave_out_points(const poly::Affine& subscript) const;
+  std::string help_outside(const Access& access, bool below, const poly::Condition& facts,
+                           const Scope& scope);
   std::string help_for_sizes(const Access& access, const Scope& scope) const;
   bool depends_on_data(const poly::Affine& affine, const Scope& scope);
 

@@ -25,6 +25,16 @@ bool defines(const Statement& s, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// Does the name alone subscript something?
+bool is_subscript(const Ast& ast, const std::string& name) {
+  for (std::size_t i = 0; i < ast.args.size(); ++i) {
+    const Ast& arg = *ast.args[i];
+    if (ast.kind == AstKind::Subscript && i > 0 && arg.kind == AstKind::Name && arg.name == name) return true;
+    if (is_subscript(arg, name)) return true;
+  }
+  return false;
+}
+
 void note_names(const AstPtr& ast, std::set<std::string>& names) {
   if (!ast) return;
   if (ast->kind == AstKind::Name || ast->kind == AstKind::With) names.insert(ast->name);
@@ -78,14 +88,22 @@ void Lowering::limit(std::string code, const Place& place, std::string message, 
   fail(Fault::Limit, std::move(code), place, std::move(message), std::move(help));
 }
 
-void Lowering::unknown_name(const Ast& ast, const Context& context) const {
+void Lowering::unknown_name(const Ast& ast, const Context& context, const std::string& help) const {
   for (auto list = lists_.rbegin(); list != lists_.rend(); ++list)
     for (std::size_t i = list->second; i < list->first->size(); ++i)
       if (defines((*list->first)[i], ast.name)) used_above(ast, *list->first, list->second, i);
   std::vector<std::string> candidates;
   for (const Scope* scope = context.scope; scope; scope = scope->parent)
     for (const auto& [name, binding] : scope->names) candidates.push_back(name);
-  error("E0201", ast.place, "unknown name '" + ast.name + "'", did_you_mean(ast.name, candidates));
+  const std::string near = did_you_mean(ast.name, candidates);
+  const Statement* statement = current_statement();
+  const bool index =
+      help.empty() && statement && statement->value && is_subscript(*statement->value, ast.name);
+  error("E0201", ast.place, "unknown name '" + ast.name + "'",
+        !near.empty()   ? near
+        : !help.empty() ? help
+        : index         ? "an index stands on the left of '=' or in a fold: sum(" + ast.name + ") ..."
+                        : "no input, size or index has this name, and no statement above defines it");
 }
 
 /// Reports a name that the statement at `definition` defines, and that stands in the one at `current`, not
@@ -334,16 +352,39 @@ std::optional<Program> Lowering::definition(const Definition& d) {
   return std::move(program_);
 }
 
+namespace {
+
+/// What to do about a result that is not defined: the only other name that could be meant, or all of them.
+std::string help_for_missing(const ResultAst& missing, const Definition& d) {
+  std::vector<std::string> names;
+  defined_names(d.statements, names);
+  std::erase_if(names, [&](const std::string& name) {
+    return std::any_of(d.results.begin(), d.results.end(),
+                       [&](const ResultAst& result) { return result.name == name; });
+  });
+  constexpr std::size_t most = 5;
+  if (names.empty() || names.size() > most) return "define it: " + missing.name + " = ...";
+  return names.size() == 1 ? "did you mean '" + names[0] + "'?" : "the statements define " + listed(names);
+}
+
+}  // namespace
+
 /// The arrays behind the names of results: values, offsets, keys.
 std::vector<std::pair<ArrayId, Place>> Lowering::results(const Definition& d, const Scope& scope) {
   std::vector<std::pair<ArrayId, Place>> list;
   for (const ResultAst& result : d.results) {
+    const auto is_same = [&](const ResultAst& other) {
+      return other.name == result.name && other.part == result.part;
+    };
+    if (&*std::find_if(d.results.begin(), d.results.end(), is_same) != &result)
+      error("E0203", result.place, "the result '" + result.name + "' is given twice", "name it once");
     const Binding* binding = scope.find(result.name);
     if (!binding) {
       std::vector<std::string> candidates;
       for (const auto& [name, other] : scope.names) candidates.push_back(name);
+      const std::string near = did_you_mean(result.name, candidates);
       error("E0208", result.place, "the result '" + result.name + "' is never defined",
-            did_you_mean(result.name, candidates));
+            near.empty() ? help_for_missing(result, d) : near);
     }
     if (std::holds_alternative<Poisoned>(*binding)) throw Silent{};
     const auto missing = [&] {

@@ -147,7 +147,8 @@ class Lowering {
                           std::string help = {}) const;
   [[noreturn]] void limit(std::string code, const Place& place, std::string message,
                           std::string help = {}) const;
-  [[noreturn]] void unknown_name(const Ast& ast, const Context& context) const;
+  /// `help`: what to say where no known name is near.
+  [[noreturn]] void unknown_name(const Ast& ast, const Context& context, const std::string& help = {}) const;
   [[noreturn]] void unknown_function(const Ast& ast) const;
   [[noreturn]] void unknown_field(const Type& type, const std::string& name, const Place& place) const;
   [[noreturn]] void used_above(const Ast& ast, const std::vector<Statement>& list, std::size_t current,
@@ -230,6 +231,8 @@ class Lowering {
   void declare_element(const Generator& generator, Context& context, std::vector<Dim>& dims,
                        const std::vector<Expr>& conditions);
   void report_unknown(const Ast& ast, Context& context);
+  /// Adds what of a generator may tell how far an index runs.
+  static void note_walked(const Generator& generator, const Context& context, std::vector<AstPtr>& walked);
   void guard_bounds(Dim& dim, const std::vector<Expr>& conditions);
   void for_each_walk(const std::string& index, const Ast& ast, Context& context,
                      const std::function<void(const Walk&)>& found);
@@ -287,7 +290,8 @@ class Lowering {
   std::vector<Binding> inline_call(const Ast& call, Frame& frame, const std::vector<std::string>& names);
   Binding argument(const InputAst& input, const Ast* given, const Ast& call, Frame& frame,
                    const std::string& base);
-  void bind_shape(const InputAst& input, const View& view, Frame& inner, const Place& place);
+  void bind_shape(const InputAst& input, const View& view, const Definition& callee, Frame& inner,
+                  const Place& place);
   std::vector<std::pair<ArrayId, Place>> results(const Definition& definition, const Scope& scope);
 
   const Vocabulary& vocabulary_;

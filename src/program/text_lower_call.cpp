@@ -1,6 +1,8 @@
 // Lowering of the text language: calls of definitions, whose stages become stages of the caller.
 #include "program/text_lower.h"
 
+#include "program/affine_of.h"
+#include "program/describe.h"
 #include "program/text_names.h"
 
 #include <algorithm>
@@ -65,7 +67,7 @@ std::vector<Binding> Lowering::inline_call(const Ast& call, Frame& frame,
     const Ast* given = i < call.args.size() ? call.args[i].get() : nullptr;
     Binding binding = argument(input, given, call, frame, inner.prefix);
     if (const auto* view = std::get_if<View>(&binding))
-      bind_shape(input, *view, inner, given ? given->place : call.place);
+      bind_shape(input, *view, callee, inner, given ? given->place : call.place);
     inner.scope.names[input.name] = std::move(binding);
   }
   for (std::size_t i = 0; i < names.size(); ++i) inner.exact[callee.results[i].name] = names[i];
@@ -138,8 +140,22 @@ Binding Lowering::argument(const InputAst& input, const Ast* given, const Ast& c
   return View{scalar_stage(derived(base + "_" + input.name), value, ast.place, *frame.sink), {}, {}, {}};
 }
 
-/// The sizes in the shape of a parameter, from the shape of the argument.
-void Lowering::bind_shape(const InputAst& input, const View& view, Frame& inner, const Place& place) {
+namespace {
+
+/// Are two sizes different, at least for some values of their symbols, beyond doubt?
+bool differ(Expr a, Expr b) {
+  const auto is_plain = [](Expr e) { return as<SizeRef>(e) || as<Literal>(e); };
+  if (is_plain(a) && is_plain(b)) return a != b;
+  const auto x = affine_of(a), y = affine_of(b);
+  return x && y && (*x - *y).is_constant() && *x != *y;
+}
+
+}  // namespace
+
+/// The sizes in the shape of a parameter, from the shape of the argument; those that are known already must
+/// be the same.
+void Lowering::bind_shape(const InputAst& input, const View& view, const Definition& callee, Frame& inner,
+                          const Place& place) {
   Context context = context_in(inner, input.name, nullptr);
   for (std::size_t i = 0; i < input.type.shape.size(); ++i) {
     const Ast& ast = *input.type.shape[i];
@@ -154,6 +170,19 @@ void Lowering::bind_shape(const InputAst& input, const View& view, Frame& inner,
     } else if (ast.kind == AstKind::Binary && ast.name == "+" && unknown(*ast.args[1])) {
       inner.scope.names[ast.args[1]->name] =
           Value{pool_.apply(Prim::Sub, {actual, index_value(*ast.args[0], context)}, place)};
+    } else if (ast.kind == AstKind::Name || ast.kind == AstKind::Number) {
+      const Expr expected = index_value(ast, context);
+      if (!differ(expected, actual)) continue;
+      const std::string size = describe(program_, actual), wanted = describe(program_, expected);
+      error("E0263", place,
+            ast.kind == AstKind::Name
+                ? "the size '" + ast.name + "' of '" + callee.name + "' is " + wanted +
+                      " by the arguments before, but " + size + " by '" + input.name + "'"
+                : "the argument '" + input.name + "' of '" + callee.name + "' has the size " + size +
+                      ", not " + wanted,
+            as<SizeRef>(actual) && as<SizeRef>(expected)
+                ? "if " + wanted + " and " + size + " are always the same, use one name for both"
+                : "");
     }
   }
 }

@@ -101,12 +101,29 @@ std::optional<Type> Lowering::declared_type(const Target& target, const Frame& f
   return std::nullopt;
 }
 
+namespace {
+
+/// Where sizes come from, for a name that is none.
+std::string known_sizes(const Context& context) {
+  std::vector<std::string> sizes;
+  for (const Scope* scope = context.scope; scope; scope = scope->parent)
+    for (const auto& [name, binding] : scope->names)
+      if (const auto* value = std::get_if<Value>(&binding); value && as<SizeRef>(value->expr))
+        sizes.push_back(name);
+  return "sizes stand in the shapes of inputs; " +
+         (sizes.empty() ? std::string("there are none") : "known here: " + listed(sizes));
+}
+
+}  // namespace
+
 std::vector<Expr> Lowering::declared_shape(const TypeAst& type, Context& context) {
   std::vector<Expr> shape;
   Context plain = context;
   plain.point = nullptr;
   for (const AstPtr& extent : type.shape) {
     if (!extent) error("E0207", type.place, "a length is born only in an 'out' of a stage");
+    if (extent->kind == AstKind::Name && !context.scope->find(extent->name))
+      unknown_name(*extent, context, known_sizes(context));
     shape.push_back(index_value(*extent, plain));
   }
   return shape;
@@ -225,7 +242,11 @@ void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Co
         error("E0238", g.place, "on the left of a definition stand indices",
               "elements at other places are written by: y = x with { [2*i] <- v[i] | i }");
       if (std::find(piece.indices.begin(), piece.indices.end(), name) != piece.indices.end())
-        error("E0238", g.place, "the index '" + name + "' stands twice on the left");
+        error(
+            "E0238", g.place, "the index '" + name + "' stands twice on the left",
+            "each dimension has an index of its own; one is enough to write a diagonal into an array: y = x "
+            "with { [" +
+                name + ", " + name + "] <- v[" + name + "] | " + name + " }");
       piece.indices.push_back(name);
       note(name);
       for (const AstPtr& part : {g.a, g.b})
@@ -243,8 +264,7 @@ void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Co
       if (head->kind == AstKind::Fold)
         for (const Generator& g : head->generators) {
           note(index_name(g));
-          for (const AstPtr& part : {g.a, g.b})
-            if (part) walked.push_back(part);
+          note_walked(g, context, walked);
         }
     }
   }

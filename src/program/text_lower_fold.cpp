@@ -338,7 +338,11 @@ Operator Lowering::operator_named(const std::string& name, const Type& type, con
   }
   Operator op = builtin_operator(pool_, *prim, type);
   if (!op.prim)
-    error("E0226", place, "the operator '" + name + "' does not combine '" + to_string(type) + "'");
+    error("E0226", place, "the operator '" + name + "' does not combine '" + to_string(type) + "'",
+          type.is_scalar() && is_storage_only(type.scalar()) ? "convert the values: f32(...)"
+          : type.is_number() && (*prim == Prim::And || *prim == Prim::Or)
+              ? "it combines truths: compare the values, for example x[i] != 0"
+              : "");
   return op;
 }
 

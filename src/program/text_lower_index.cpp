@@ -229,6 +229,14 @@ void Lowering::report_unknown(const Ast& ast, Context& context) {
   for (std::size_t i = names_array ? 1 : 0; i < ast.args.size(); ++i) report_unknown(*ast.args[i], context);
 }
 
+/// The array of `x in xs` stands there as a whole, which is no mistake.
+void Lowering::note_walked(const Generator& g, const Context& context, std::vector<AstPtr>& walked) {
+  const bool whole = g.kind == Generator::Kind::Element && g.a->kind == AstKind::Name;
+  if (whole && context.scope->find(g.a->name)) return;
+  for (const AstPtr& part : {g.a, g.b})
+    if (part) walked.push_back(part);
+}
+
 Dim Lowering::declare_index(const std::string& name, const Place& place, const IndexBounds& bounds,
                             const std::vector<AstPtr>& walked, Context& context) {
   Context plain = context;
@@ -263,9 +271,7 @@ void Lowering::declare(const std::vector<Generator>& generators, std::vector<Ast
     }
     return bounds;
   };
-  for (const Generator& g : generators)
-    for (const AstPtr& part : {g.a, g.b})
-      if (part) walked.push_back(part);
+  for (const Generator& g : generators) note_walked(g, context, walked);
   const auto add = [&](Dim dim) {
     guard_bounds(dim, conditions);
     dims.push_back(dim);

@@ -1,4 +1,5 @@
 // Parser of the text language: files, declarations and tests.
+#include "program/text_names.h"
 #include "program/text_parser.h"
 
 #include <algorithm>
@@ -172,7 +173,10 @@ void Parser::declaration(File& file) {
   } else if (at("test")) {
     file.tests.push_back(test());
   } else {
-    expected("'def', 'type', 'fn', 'op', 'effect' or 'test'");
+    expected("'def', 'type', 'fn', 'op', 'effect' or 'test'",
+             peek().kind == TokenKind::Name
+                 ? did_you_mean(peek().text, {"def", "type", "fn", "op", "effect", "test", "strict"})
+                 : "");
   }
 }
 

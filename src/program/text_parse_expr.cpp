@@ -21,6 +21,13 @@ int binary_level(const Token& token) {
   return 0;
 }
 
+/// Words that stand behind an expression, never first in one.
+bool goes_on_behind(const std::string& word) {
+  static const std::set<std::string, std::less<>> words = {"and",   "or",   "then", "else", "in",
+                                                           "where", "with", "into", "from", "while"};
+  return words.contains(word);
+}
+
 bool is_comparison(const Token& token) {
   static const std::set<std::string, std::less<>> symbols = {"==", "!=", "<", "<=", ">", ">=", "~"};
   return token.kind == TokenKind::Symbol && symbols.contains(token.text);
@@ -295,6 +302,7 @@ AstPtr Parser::fold(const Token& word) {
       node.generators = generators(")");
       expect(")");
     }
+    if (!starts_values()) values_missing("fold(" + node.op + ", ", node.generators);
     node.args = {folded(node.op)};
     return finish(std::move(node), word.place);
   }
@@ -306,6 +314,7 @@ AstPtr Parser::fold(const Token& word) {
     node.generators = generators(")");
     expect(")");
   }
+  if (!starts_values()) values_missing(word.text + "(", node.generators);
   node.args = {folded(op)};
   return finish(std::move(node), word.place);
 }
@@ -313,6 +322,40 @@ AstPtr Parser::fold(const Token& word) {
 /// What a fold or scan with this operator runs over: a product, or a comparison where truths are folded.
 AstPtr Parser::folded(const std::string& op) {
   return binary(op == "and" || op == "or" ? level_not : level_product);
+}
+
+/// Whether the values of a fold can begin here: not with an operator or at the end of what the fold stands
+/// in, nor with the definition on the next line.
+bool Parser::starts_values() const {
+  const Token& next = peek();
+  if (next.kind == TokenKind::Symbol) return at("(") || at("[") || at("{") || at("-");
+  if (next.kind != TokenKind::Name) return next.kind == TokenKind::Number;
+  if (!next.quoted && goes_on_behind(next.text)) return false;
+  if (!at_line_start()) return true;
+  // y = …, y[i] = …, y: f32 = …
+  std::size_t ahead = 1;
+  if (peek(ahead).text == "[" && !peek(ahead).newline) {
+    int open = 0;
+    do {
+      open += peek(ahead).text == "[" ? 1 : peek(ahead).text == "]" ? -1 : 0;
+      ++ahead;
+    } while (open > 0 && peek(ahead).kind != TokenKind::End);
+  }
+  return peek(ahead).text != "=" && peek(ahead).text != ":";
+}
+
+/// Reports a fold that ends behind its parentheses: what is folded was written in them.
+void Parser::values_missing(const std::string& head, const std::vector<Generator>& items) {
+  std::string index = "i", values = "x[i]";
+  const AstPtr item = items.size() == 1 ? items[0].a : nullptr;
+  if (item && item->kind == AstKind::Name) values = item->name + "[i]";
+  if (item && item->kind == AstKind::Subscript && item->args.size() == 2 &&
+      item->args[0]->kind == AstKind::Name && item->args[1]->kind == AstKind::Name) {
+    index = item->args[1]->name;
+    values = item->args[0]->name + "[" + index + "]";
+  }
+  expected("the values to fold",
+           "a fold names its index, and its values follow: " + head + index + ") " + values);
 }
 
 /// `max` and `min`: a fold if a body follows, the limit of a type, or the function of two numbers.
@@ -337,6 +380,7 @@ AstPtr Parser::extreme(const Token& word) {
     node.args = {folded(word.text)};
     return finish(std::move(node), word.place);
   }
+  if (items.size() == 1) values_missing(word.text + "(", items);
   Ast node{.kind = AstKind::Call, .name = word.text};
   for (const Generator& item : items) {
     if (item.kind != Generator::Kind::Test) expected("the expression that '" + word.text + "' folds");
@@ -349,11 +393,7 @@ bool Parser::starts_body(bool minus) const {
   const Token& next = peek();
   if (at_line_start()) return false;
   if (next.kind == TokenKind::Number) return true;
-  if (next.kind == TokenKind::Name) {
-    static const std::set<std::string, std::less<>> stop = {"and",   "or",   "then", "else", "in",
-                                                            "where", "with", "into", "from", "while"};
-    return next.quoted || !stop.contains(next.text);
-  }
+  if (next.kind == TokenKind::Name) return next.quoted || !goes_on_behind(next.text);
   return at("(") || at_record() || (minus && at("-"));
 }
 

@@ -113,7 +113,10 @@ Target Parser::target() {
     t.indices = generators("]");
     expect("]");
   }
-  if (accept(":")) t.type = type(true);
+  if (accept(":")) {
+    if (at("=")) expected("a type", "a definition is written with = alone");
+    t.type = type(true);
+  }
   if (at("into") || at("onto")) {
     t.onto = take().text == "onto";
     const Token& into = expect_name("the name of an array");
@@ -147,6 +150,8 @@ Statement Parser::definition_statement() {
   } else {
     expected("a statement");
   }
+  if (s.targets.size() == 1 && s.targets[0].name == "return" && !at("="))
+    expected("'='", "there is no return: results are named in the head of the definition, -> y");
   expect("=");
   right_hand_side(s);
   s.place = s.targets.size() == 1 ? s.targets[0].place : from(s.place);

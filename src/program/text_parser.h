@@ -69,12 +69,14 @@ class Parser {
   AstPtr brackets();
   AstPtr random(const Token& word);
   AstPtr folded(const std::string& op);
+  [[noreturn]] void values_missing(const std::string& head, const std::vector<Generator>& items);
   AstPtr over_collection(const Token& word, std::string op);
   void arrows(Ast& node);
   std::string operator_name();
   Generator generator();
   std::vector<Generator> generators(std::string_view end);
   bool starts_body(bool minus) const;
+  bool starts_values() const;
   TypeAst type(bool with_shape);
   bool at_type() const;
   std::vector<AstPtr> comma_list(std::string_view end);
