@@ -155,6 +155,13 @@ TEST_F(Build, TypesOfOneNameThatDifferAreAnError) {
   EXPECT_THAT(report.output, HasSubstr("other.h"));
 }
 
+TEST_F(Build, TheSourceSaysThatItNeedsC11) {
+  shell("build/twill build program.twill --def analyse -o out");
+  const ExitReport report = line_.shell("cc -std=c99 -c out/analyse.c -o old.o");
+  EXPECT_NE(report.status, 0);
+  EXPECT_THAT(report.output, HasSubstr("this needs C11: compile it with -std=c11"));
+}
+
 TEST_F(Build, TheSourceAloneIsEnough) {
   shell("build/twill build program.twill --def analyse -o out");
   line_.file("main.c", c_main);

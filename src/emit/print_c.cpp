@@ -234,7 +234,10 @@ CSource print_c(const Nest& nest) {
 
   source.text =
       "/* Made by Twill from program '" + program.name +
-      "'. */\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n#include "
+      "'. */\n#if !defined __STDC_VERSION__ || __STDC_VERSION__ < 201112L\n#error \"this needs C11: compile "
+      "it "
+      "with -std=c11\"\n#endif\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include "
+      "<stdint.h>\n#include "
       "<stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n";
   source.text += host_interface() + "\n" + names.record_definitions() + prelude.text() + constants +
                  (constants.empty() ? "" : "\n") + functions + code.parts() + kernel + "\n" +
