@@ -246,7 +246,7 @@ TEST(Bench, UnknownSuite) {
     EXPECT_STREQ(
         error.what(),
         "error[E0730]: there is no suite 'lingalg'\n  help: the suites are linalg, stencil, collections, "
-        "compile\n");
+        "combinators, compile\n");
   }
 }
 

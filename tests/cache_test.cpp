@@ -244,6 +244,14 @@ TEST_F(Cache, CompilerThatFails) {
   EXPECT_THAT(entries(".c"), testing::ElementsAre(kept));
 }
 
+TEST_F(Cache, CompilerThatWritesNothing) {
+  options.compiler = script("cc", "echo done\n");
+  EXPECT_EQ(message_of([&] { compile_and_load("source", options); }),
+            "failed[E0611]: a kernel was not compiled: '" + options.compiler +
+                "' ended well, but wrote no file\n    done\n"
+                "  help: is it a C compiler? name another one in $CC\n");
+}
+
 TEST_F(Cache, CompilerThatIsKilled) {
   options.compiler = script("cc", "kill -9 $$\n");
   EXPECT_THAT(message_of([&] { compile_and_load("source", options); }),

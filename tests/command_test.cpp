@@ -107,6 +107,17 @@ TEST_F(Command, RunPrintsResults) {
          "y: f32[0] = []\ntotal: f32 = 0\nverified: identical to the interpreter, bit by bit\n");
 }
 
+TEST_F(Command, RunTakesNumbersThatJsonHasNoWordFor) {
+  expect({"run", program_, "--def", "scale", "--in", "x=[nan, 1, -inf, inf]", "--target", "interp"}, 0,
+         "y: f32[4] = [nan, 2, -inf, inf]\ntotal: f32 = nan\n");
+  expect({"run", program_, "--def", "pick", "--in", "x=[1]", "--in", "p=[nan]"}, 2,
+         "error[E0708]: '[nan]' is no value for 'p': nan is not of type i64\n"
+         "  help: give a file, an array such as [1, 2, 3], or made-up data such as random:640x480\n");
+  expect({"run", program_, "--def", "scale", "--in", "x=[\"1\"]"}, 2,
+         "error[E0708]: '[\"1\"]' is no value for 'x': \"1\" is not of type f32\n"
+         "  help: give a file, an array such as [1, 2, 3], or made-up data such as random:640x480\n");
+}
+
 TEST_F(Command, RunPrintsEffects) {
   for (const char* target : {"openmp", "interp"})
     expect({"run", program_, "--def", "hello", "--in", "n=2", "--target", target}, 0, "hello 0\nhello 1\n");
@@ -256,7 +267,13 @@ TEST_F(Command, RunRefusesWhatDoesNotFit) {
          "  help: give a number, such as 1.5, or a .npy file\n");
   expect({"run", program_, "--def", "hello", "--in", "n=3000000000"}, 2,
          "error[E0708]: '3000000000' is no value for 'n': it is not of type i32\n"
-         "  help: give a number, such as 1.5, or a .npy file\n");
+         "  help: give an integer, such as 1, or a .npy file\n");
+  expect({"run", program_, "--def", "hello", "--in", "n=1.5"}, 2,
+         "error[E0708]: '1.5' is no value for 'n': it is not of type i32\n"
+         "  help: give an integer, such as 1, or a .npy file\n");
+  expect({"run", program_, "--def", "scale", "--in", "x=1"}, 2,
+         "error[E0708]: '1' is no value for 'x': an array of one dimension is wanted\n"
+         "  help: give a file, an array such as [1, 2, 3], or made-up data such as random:640x480\n");
   expect({"run", program_, "--def", "scale", "--in", "x=random:2x2"}, 2,
          "error[E0708]: 'random:2x2' is no value for 'x': it needs one dimension\n"
          "  help: give a file, an array such as [1, 2, 3], or made-up data such as random:640x480\n");
@@ -307,9 +324,9 @@ TEST_F(Command, RunTakesAPlan) {
          "plan runs it twice\n"
          "  help: `twill show --as plan` writes the default plan to start from\n");
   line_.file("plan.json", "{");
-  const ExitReport broken = line_.twill({"run", program_, "--def", "scale", "--in", "x=[1]", "--plan", file});
-  EXPECT_EQ(broken.status, 1);
-  EXPECT_THAT(broken.output, HasSubstr("[E0401]"));
+  expect({"run", program_, "--def", "scale", "--in", "x=[1]", "--plan", file}, 1,
+         "error[E0401]: this is not a plan: it is no JSON from line 1 on\n"
+         "  help: plans are written by `twill show --as plan`\n");
 }
 
 TEST_F(Command, MistakesInProgramsAreShownWithTheirPlace) {
@@ -527,6 +544,7 @@ TEST_F(Command, MachineIsMeasuredOnceAndKept) {
   ASSERT_EQ(first.status, 0) << first.output;
   const Machine machine = machine_from_json(first.output, "output");
   EXPECT_GT(machine.rates.copy_gbs, 0);
+  EXPECT_EQ(machine.memory.front().read_gbs, machine.rates.read_gbs);
   EXPECT_EQ(machine_from_json(line_.shell("build/twill machine --json 2>doubts").output, "output"), machine);
   const ExitReport table = line_.shell("build/twill machine 2>doubts");
   EXPECT_THAT(table.output, StartsWith(machine.name + "\n"));
@@ -556,6 +574,17 @@ TEST_F(Command, FuzzSaysWhatItTried) {
   EXPECT_THAT(report.output, StartsWith("2 programs, "));
   expect({"fuzz", "--no-kernels", "--count", "10"}, 0, "10 programs, 0 runs of kernels, 0 failed\n");
   expect({"fuzz", "--text", "--count", "10"}, 0, "10 texts, and the parser had an answer to each\n");
+  expect({"fuzz", "--count", "-1"}, 2,
+         "error[E0703]: --count: Value -1 not in range 1 to 1000000000\n"
+         "  help: `twill fuzz --help` shows how it is called\n");
+}
+
+TEST_F(Command, FuzzNeedsACompiler) {
+  const ExitReport report = line_.shell("CC=no-such-cc build/twill fuzz --count 3");
+  EXPECT_EQ(report.output,
+            "failed[E0610]: the C compiler 'no-such-cc' named by $CC was not found\n"
+            "  help: install it, or name another one in $CC\n");
+  EXPECT_EQ(report.status, 1);
 }
 
 // ---- the cache

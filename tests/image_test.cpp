@@ -65,7 +65,7 @@ class Image : public testing::Test {
   }
   Data load(const std::string& name) const {
     const std::string bytes = read_file(directory / name);
-    return is_png(bytes) ? png_from_bytes(bytes, name) : pnm_from_bytes(bytes, name);
+    return is_png(bytes) ? png_from_bytes(bytes, name) : pnm_from_bytes(bytes, name).samples;
   }
 
   fs::path directory;
@@ -116,14 +116,26 @@ TEST_F(Image, PnmRoundTrips) {
 }
 
 TEST_F(Image, ReadsPnmText) {
-  const auto parse = [](const std::string& text) { return pnm_from_bytes(text, "a.ppm"); };
+  const auto parse = [](const std::string& text) { return pnm_from_bytes(text, "a.ppm").samples; };
   EXPECT_TRUE(
       identical(parse("P2 # a comment\n# another\n3 1\n255 0 17\n255"), bytes_image({1, 3}, {0, 17, 255})));
   EXPECT_TRUE(identical(parse("P3 1 1 255 1 2 3"), bytes_image({1, 1, 3}, {1, 2, 3})));
-  EXPECT_TRUE(identical(parse("P2 3 1 15 0 1 15"), bytes_image({1, 3}, {0, 17, 255})));
+  EXPECT_TRUE(identical(parse("P2 3 1 15 0 1 15"), bytes_image({1, 3}, {0, 1, 15})));
   EXPECT_TRUE(
-      identical(parse("P2 2 1 1000 500 1000"), image_of<std::uint16_t>(Scalar::U16, {1, 2}, {32768, 65535})));
+      identical(parse("P2 2 1 1000 500 1000"), image_of<std::uint16_t>(Scalar::U16, {1, 2}, {500, 1000})));
   EXPECT_TRUE(identical(parse("P6 1 1 255 ABC"), bytes_image({1, 1, 3}, {65, 66, 67})));
+}
+
+TEST_F(Image, EveryMaximumIsScaledExactly) {
+  const auto as = [](const std::string& text, Scalar type) {
+    return as_image_of(pnm_from_bytes(text, "a.pgm"), type, 2, "a.pgm");
+  };
+  EXPECT_THAT(as("P2 3 1 100 0 50 100", Scalar::F64).as<double>(), testing::ElementsAre(0, 0.5, 1));
+  EXPECT_THAT(as("P2 3 1 1000 1 500 1000", Scalar::F64).as<double>(), testing::ElementsAre(0.001, 0.5, 1));
+  EXPECT_TRUE(identical(as("P2 4 1 10 0 1 7 10", Scalar::U8), bytes_image({1, 4}, {0, 26, 179, 255})));
+  EXPECT_THAT(as("P2 3 1 100 1 50 100", Scalar::U16).as<std::uint16_t>(),
+              testing::ElementsAre(655, 32768, 65535));
+  EXPECT_DOUBLE_EQ(as("P3 1 1 100 100 0 50", Scalar::F64).as<double>()[0], 0.299 + 0.114 * 0.5);
 }
 
 TEST_F(Image, BecomesWhatIsWanted) {
@@ -187,6 +199,11 @@ TEST_F(Image, WhatIsNoPicture) {
             "error[E0606]: the picture 'a.png' cannot become an array of i32 with 2 dimensions\n"
             "  help: pictures are arrays of u8 or u16, [height, width] or [height, width, channels], or of "
             "floats, [height, width] or [channels, height, width]\n");
+  EXPECT_EQ(message_of([&] {
+              save_data("a.pgm", Data(Scalar::F32, {3, 2, 2}));
+            }),
+            "error[E0606]: a picture with 3 channels cannot be saved as 'a.pgm'\n"
+            "  help: PGM files are grey: let the name end in .ppm or .png\n");
   EXPECT_EQ(message_of([] {
               pnm_bytes(Data(Scalar::U8, {2, 2, 4}), "a.ppm");
             }),

@@ -65,15 +65,32 @@ TEST(Plan, RoundTripsThroughJson) {
 }
 
 TEST(Plan, TextThatIsNoPlanIsRefused) {
-  try {
-    plan_from_json(R"({"program": "p", "machine": "m", "blocks": [{"owner": "", "branch": 0, "clusters": [
-        {"instances": [], "loops": [{"axes": [], "step": 1, "by": "magic", "body": []}], "stores": [], "merges": [], "grain": 0}]}]})");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "error[E0401]: this is not a plan: 'magic' is no way to run a loop\n  help: plans are "
-                 "written by `twill show --as plan`\n");
-  }
+  const auto refused = [](const std::string& text) -> std::string {
+    try {
+      plan_from_json(text);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const auto because = [](const std::string& why) {
+    return "error[E0401]: this is not a plan: " + why +
+           "\n  help: plans are written by `twill show --as plan`\n";
+  };
+  const std::string head = R"({"program": "p", "machine": "m", "blocks": )";
+  const auto loop = [&](const std::string& step, const std::string& by) {
+    return head +
+           R"([{"owner": "", "branch": 0, "clusters": [{"instances": [], "loops": [{"axes": [], "step": )" +
+           step + R"(, "by": )" + by + R"(, "body": []}], "stores": [], "merges": [], "grain": 0}]}]})";
+  };
+  EXPECT_EQ(refused(loop("1", R"("magic")")), because("'magic' is no way to run a loop"));
+  EXPECT_EQ(refused(loop("1", "2")), because("'by' must be a string"));
+  EXPECT_EQ(refused(loop("1.5", R"("seq")")), because("'step' must be an integer"));
+  EXPECT_EQ(refused(loop("18446744073709551615", R"("seq")")), because("'step' must be an integer"));
+  EXPECT_EQ(refused("[1]"), because("'program' is looked for in something that is no object"));
+  EXPECT_EQ(refused(R"({"program": "p"})"), because("the key 'machine' is missing"));
+  EXPECT_EQ(refused(head + "1}"), because("'blocks' must be a list"));
+  EXPECT_EQ(refused("{\n\"program\": }"), because("it is no JSON from line 2 on"));
 }
 
 TEST(DefaultPlan, OrdersLoopsForContiguousAccess) {

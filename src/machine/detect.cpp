@@ -95,6 +95,8 @@ KnownMachine this_machine(const fs::path& directory, Measure when, const Measure
     try {
       known.machine = machine_from_json(read_file(known.file), known.file.string());
       found = known.machine.name == machine_name(cpu);
+      MemoryLayer& memory = known.machine.memory.front();  // its rate may stand among the rates alone
+      if (memory.read_gbs == 0) memory.read_gbs = known.machine.rates.read_gbs;
     } catch (const Error&) {
       // Damaged: made anew and replaced.
     }

@@ -177,6 +177,7 @@ void measure(Machine& machine, const MeasureOptions& options) {
   };
   arithmetic_rates(machine.rates, cores, "all cores");
   arithmetic_rates(machine.single, 1, "one core");
+  machine.memory.front().read_gbs = machine.rates.read_gbs;
   for (MemoryLayer& layer : machine.memory) {
     if (!layer.automatic) continue;
     step("read " + layer.name);

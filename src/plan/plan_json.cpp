@@ -2,7 +2,11 @@
 #include "base/error.h"
 #include "plan/plan.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <utility>
 
 namespace twill {
 
@@ -55,55 +59,103 @@ Json json_of(const Cluster& cluster) {
   return json;
 }
 
+// ---- from JSON: every value is asked for by its key, and what is wrong is said with the key
+
+const Json& member(const Json& json, const char* key) {
+  if (!json.is_object()) bad_plan(fmt::format("'{}' is looked for in something that is no object", key));
+  const auto found = json.find(key);
+  if (found == json.end()) bad_plan(fmt::format("the key '{}' is missing", key));
+  return *found;
+}
+
+const Json& list(const Json& json, const char* key) {
+  const Json& held = member(json, key);
+  if (!held.is_array()) bad_plan(fmt::format("'{}' must be a list", key));
+  return held;
+}
+
+std::string text_of(const Json& json, const char* key) {
+  const Json& held = member(json, key);
+  if (!held.is_string()) bad_plan(fmt::format("'{}' must be a string", key));
+  return held.get<std::string>();
+}
+
+template <class Integer = int>
+Integer integer(const Json& json, const char* key) {
+  const Json& held = member(json, key);
+  const bool fits = held.is_number_integer() && std::in_range<Integer>(held.get<std::int64_t>()) &&
+                    (!held.is_number_unsigned() || std::in_range<Integer>(held.get<std::uint64_t>()));
+  if (!fits) bad_plan(fmt::format("'{}' must be an integer", key));
+  return held.get<Integer>();
+}
+
 /// The value of an enum by its word.
 template <class E>
-E enum_of(const Json& json, int count, const char* what) {
-  const std::string word = json.get<std::string>();
+E enum_of(const Json& json, const char* key, int count, const char* what) {
+  const std::string word = text_of(json, key);
   for (int i = 0; i < count; ++i) {
     if (name_of(static_cast<E>(i)) == word) return static_cast<E>(i);
   }
   bad_plan("'" + word + "' is no " + what);
 }
 
-LoopTree tree_of(const Json& json) {
+LoopTree tree_of(const Json& json, const char* key) {
   LoopTree tree;
-  for (const Json& item : json) {
+  for (const Json& item : list(json, key)) {
     if (item.contains("run")) {
-      tree.push_back(Leaf{item.at("run").get<int>()});
+      tree.push_back(Leaf{integer(item, "run")});
       continue;
     }
     Loop loop;
-    for (const Json& axis : item.at("axes"))
-      loop.axes.push_back({axis.at("instance").get<int>(), axis.at("dim").get<int>()});
+    for (const Json& axis : list(item, "axes"))
+      loop.axes.push_back({integer(axis, "instance"), integer(axis, "dim")});
     const bool parts = item.contains("parts");
     loop.cut = {parts ? Cut::Kind::Parts : Cut::Kind::Step,
-                item.at(parts ? "parts" : "step").get<std::int64_t>()};
-    loop.by = enum_of<By>(item.at("by"), 8, "way to run a loop");
-    loop.body = tree_of(item.at("body"));
+                integer<std::int64_t>(item, parts ? "parts" : "step")};
+    loop.by = enum_of<By>(item, "by", 8, "way to run a loop");
+    loop.body = tree_of(item, "body");
     tree.push_back(std::move(loop));
   }
   return tree;
 }
 
+Instance instance_of(const Json& json) {
+  Instance instance;
+  for (const Json& stage : list(json, "stages")) {
+    if (!stage.is_string()) bad_plan("'stages' must be a list of names");
+    instance.stages.push_back(stage.get<std::string>());
+  }
+  instance.clone = integer(json, "clone");
+  return instance;
+}
+
 Cluster cluster_of(const Json& json) {
   Cluster cluster;
-  for (const Json& i : json.at("instances"))
-    cluster.instances.push_back({i.at("stages").get<std::vector<std::string>>(), i.at("clone").get<int>()});
-  cluster.loops = tree_of(json.at("loops"));
-  for (const Json& s : json.at("stores")) {
-    cluster.stores.push_back({s.at("instance").get<int>(), s.at("output").get<int>(),
-                              enum_of<Keep>(s.at("keep"), 3, "way to keep an output"),
-                              s.at("stream_above").get<std::int64_t>()});
+  for (const Json& i : list(json, "instances")) cluster.instances.push_back(instance_of(i));
+  cluster.loops = tree_of(json, "loops");
+  for (const Json& s : list(json, "stores")) {
+    cluster.stores.push_back({integer(s, "instance"), integer(s, "output"),
+                              enum_of<Keep>(s, "keep", 3, "way to keep an output"),
+                              integer<std::int64_t>(s, "stream_above")});
   }
-  for (const Json& m : json.at("merges")) {
-    cluster.merges.push_back({m.at("instance").get<int>(), m.at("output").get<int>(),
-                              enum_of<How>(m.at("how"), 2, "way to merge parts")});
+  for (const Json& m : list(json, "merges")) {
+    cluster.merges.push_back(
+        {integer(m, "instance"), integer(m, "output"), enum_of<How>(m, "how", 2, "way to merge parts")});
   }
-  for (const Json& t : json.at("tiles"))
-    cluster.tiles.push_back(
-        {t.at("instance").get<int>(), t.at("output").get<int>(), t.at("loop").get<int>()});
-  cluster.grain = json.at("grain").get<std::int64_t>();
+  for (const Json& t : list(json, "tiles"))
+    cluster.tiles.push_back({integer(t, "instance"), integer(t, "output"), integer(t, "loop")});
+  cluster.grain = integer<std::int64_t>(json, "grain");
   return cluster;
+}
+
+Json json_from(const std::string& text) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    const std::size_t before = std::min(error.byte, text.size());
+    const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(before), '\n') + 1;
+    bad_plan(fmt::format("it is no JSON from line {} on", line));
+  }
 }
 
 }  // namespace
@@ -120,18 +172,14 @@ std::string to_json(const Plan& plan) {
 }
 
 Plan plan_from_json(const std::string& text) {
-  try {
-    const Json json = Json::parse(text);
-    Plan plan{json.at("program").get<std::string>(), json.at("machine").get<std::string>(), {}};
-    for (const Json& block : json.at("blocks")) {
-      BlockPlan block_plan{block.at("owner").get<std::string>(), block.at("branch").get<int>(), {}};
-      for (const Json& cluster : block.at("clusters")) block_plan.clusters.push_back(cluster_of(cluster));
-      plan.blocks.push_back(std::move(block_plan));
-    }
-    return plan;
-  } catch (const Json::exception& error) {
-    bad_plan(error.what());
+  const Json json = json_from(text);
+  Plan plan{text_of(json, "program"), text_of(json, "machine"), {}};
+  for (const Json& block : list(json, "blocks")) {
+    BlockPlan block_plan{text_of(block, "owner"), integer(block, "branch"), {}};
+    for (const Json& cluster : list(block, "clusters")) block_plan.clusters.push_back(cluster_of(cluster));
+    plan.blocks.push_back(std::move(block_plan));
   }
+  return plan;
 }
 
 }  // namespace twill

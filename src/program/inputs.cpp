@@ -2,6 +2,7 @@
 #include "program/inputs.h"
 
 #include "base/error.h"
+#include "program/describe.h"
 #include "program/evaluate.h"
 #include "program/interpret.h"
 
@@ -45,7 +46,9 @@ class Solver {
         if (form->a == 0) return;
         const std::int64_t rest = arithmetic(Prim::Sub, extent(array, d), form->b);
         if (arithmetic(Prim::Mod, rest, form->a) != 0)
-          misfit(array, d, fmt::format("no '{}' makes it so", program_[form->symbol].name));
+          misfit(
+              array, d,
+              fmt::format("{} is that for no '{}'", describe(program_, entry), program_[form->symbol].name));
         bind(form->symbol, arithmetic(Prim::Div, rest, form->a), array, d);
       });
     }
@@ -62,7 +65,10 @@ class Solver {
     Formulas formulas(environment_);
     for_each_entry([&](const Array& array, int d, Expr entry) {
       const std::int64_t expected = std::max<std::int64_t>(0, formulas.integer(formulas.add(entry)));
-      if (expected != extent(array, d)) misfit(array, d, fmt::format("must be {}", expected));
+      if (expected == extent(array, d)) return;
+      misfit(array, d,
+             as<Literal>(entry) ? fmt::format("must be {}", expected)
+                                : fmt::format("{} is {}", describe(program_, entry), expected));
     });
   }
 
@@ -166,8 +172,8 @@ void take_inputs(Environment& environment, std::span<const Data> inputs, Element
            array.type.is_record() ? "the fields have the same names and types, in the same order" : "");
     if (static_cast<int>(inputs[i].shape().size()) != array.rank())
       fail(Fault::User, "E0503", array.place,
-           fmt::format("input '{}' of shape {} does not fit: it has {} dimensions", array.name,
-                       shape_text(inputs[i].shape()), array.rank()));
+           fmt::format("input '{}' of shape {} does not fit: '{}' takes {}", array.name,
+                       shape_text(inputs[i].shape()), program.name, describe_type(program, array)));
     const bool needed = elements == Elements::Copied || array.rank() == 0;
     environment[array.id] = needed ? inputs[i] : Data::adopt(array.type, inputs[i].shape(), nullptr);
   }

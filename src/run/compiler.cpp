@@ -133,11 +133,17 @@ std::string keep_failed_source(const std::string& source, const CompileOptions& 
   return {};
 }
 
-/// Runs one step of a compilation in a work directory.
-void run_step(const std::vector<std::string>& command, const fs::path& directory, const std::string& source,
-              const CompileOptions& options) {
+/// Runs one step of a compilation, which makes a file, in a work directory.
+void run_step(const std::vector<std::string>& command, const fs::path& directory, const fs::path& made,
+              const std::string& source, const CompileOptions& options) {
   const ExitReport result = run_program(command, {{"LC_ALL", "C"}, {"TMPDIR", directory.string()}});
-  if (result.status == 0) return;
+  std::error_code ignored;
+  if (result.status == 0 && fs::exists(made, ignored)) return;
+  if (result.status == 0)
+    fail(Fault::System, "E0611", {},
+         fmt::format("a kernel was not compiled: '{}' ended well, but wrote no file{}", command[0],
+                     first_lines(result.output)),
+         "is it a C compiler? name another one in $CC");
   if (is_full(directory) || result.output.find("No space left on device") != std::string::npos) {
     fail(Fault::System, "E0602", {},
          fmt::format("cannot write in '{}': No space left on device", directory.parent_path().string()));
@@ -164,7 +170,7 @@ fs::path compile_shared(const Compiler& compiler, const std::string& source, con
   command.insert(command.end(), shared_flags.begin(), shared_flags.end());
   command.insert(command.end(), {"-o", output.string(), input.string()});
   command.insert(command.end(), options.libraries.begin(), options.libraries.end());
-  run_step(command, directory, source, options);
+  run_step(command, directory, output, source, options);
   return output;
 }
 
@@ -279,8 +285,8 @@ void compile_static_library(const std::string& c_source, const fs::path& archive
   std::vector<std::string> command = compiler;
   command.insert(command.end(), options.flags.begin(), options.flags.end());
   command.insert(command.end(), {"-fPIC", "-c", "-o", object.string(), input.string()});
-  run_step(command, work.path(), c_source, options);
-  run_step({ar->string(), "rcsD", made.string(), object.string()}, work.path(), c_source, options);
+  run_step(command, work.path(), object, c_source, options);
+  run_step({ar->string(), "rcsD", made.string(), object.string()}, work.path(), made, c_source, options);
   write_file(archive, read_file(made));
 }
 

@@ -23,8 +23,14 @@ void save_data(const std::filesystem::path& path, const Data& data) {
   const std::string ending = path.extension().string(), name = path.string();
   if (ending == ".npy") return save_npy(path, data);
   if (ending == ".png") return write_file(path, png_bytes(as_file_image(data, name), name));
-  if (ending == ".ppm" || ending == ".pgm" || ending == ".pnm")
-    return write_file(path, pnm_bytes(as_file_image(data, name), name));
+  if (ending == ".ppm" || ending == ".pgm" || ending == ".pnm") {
+    const Data image = as_file_image(data, name);
+    if (ending == ".pgm" && image.shape().size() > 2)
+      fail(Fault::User, "E0606", {},
+           fmt::format("a picture with {} channels cannot be saved as '{}'", image.shape()[2], name),
+           "PGM files are grey: let the name end in .ppm or .png");
+    return write_file(path, pnm_bytes(image, name));
+  }
   fail(Fault::User, "E0607", {}, fmt::format("the name '{}' does not say in which format to write", name),
        "let it end in .npy, .png, .ppm or .pgm");
 }

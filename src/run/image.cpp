@@ -38,12 +38,12 @@ View view_of_file_image(const Data& image) {
   return interleaved(shape[0], shape[1], shape.size() == 3 ? shape[2] : 1);
 }
 
-double full(Scalar type) { return type == Scalar::U8 ? 255.0 : 65535.0; }
+std::int64_t full(Scalar type) { return type == Scalar::U8 ? 255 : 65535; }
 
 /// A sample between 0 and 1 as an integer of the whole range.
-std::int64_t quantize(double value, double range) {
+std::int64_t quantize(double value, std::int64_t range) {
   if (!(value > 0)) return 0;  // NaN too
-  return static_cast<std::int64_t>(std::min(value, 1.0) * range + 0.5);
+  return static_cast<std::int64_t>(std::min(value, 1.0) * static_cast<double>(range) + 0.5);
 }
 
 /// Reads sample `at` of a picture of u8 or u16.
@@ -72,7 +72,9 @@ void look_up(const Samples& samples, const View& from, const Data& table, Data& 
 
 }  // namespace
 
-Data as_image_of(const Data& image, const Type& wanted, int rank, const std::string& name) {
+Picture::Picture(Data whole_range) : samples(std::move(whole_range)), white(full(samples.type().scalar())) {}
+
+Data as_image_of(const Picture& picture, const Type& wanted, int rank, const std::string& name) {
   const bool integers = wanted.is(Scalar::U8) || wanted.is(Scalar::U16);
   if ((!integers && !wanted.is_float()) || rank < 2 || rank > 3) {
     fail(Fault::User, "E0606", {},
@@ -81,9 +83,9 @@ Data as_image_of(const Data& image, const Type& wanted, int rank, const std::str
          "pictures are arrays of u8 or u16, [height, width] or [height, width, channels], or of floats, "
          "[height, width] or [channels, height, width]");
   }
-  const View from = view_of_file_image(image);
+  const View from = view_of_file_image(picture.samples);
   const Scalar want = wanted.scalar();
-  const double range = full(image.type().scalar());
+  const std::int64_t white = picture.white;
   const std::int64_t channels = rank == 2 ? 1 : from.channels;
   std::vector<std::int64_t> shape = {from.height, from.width};
   if (rank == 3) shape.insert(integers ? shape.end() : shape.begin(), channels);
@@ -91,10 +93,11 @@ Data as_image_of(const Data& image, const Type& wanted, int rank, const std::str
   const View to =
       integers ? interleaved(from.height, from.width, channels) : planar(from.height, from.width, channels);
   const auto element = [&](double value) {
-    return integers ? Number::of(want, quantize(value / range, full(want)))
-                    : convert(Number::of_double(Scalar::F64, value / range), want);
+    const double share = value / static_cast<double>(white);
+    return integers ? Number::of(want, quantize(share, full(want)))
+                    : convert(Number::of_double(Scalar::F64, share), want);
   };
-  const Samples samples(image);
+  const Samples samples(picture.samples);
   if (rank == 2 && from.channels >= 3) {
     for (std::int64_t y = 0; y < from.height; ++y) {
       for (std::int64_t x = 0; x < from.width; ++x) {
@@ -104,9 +107,10 @@ Data as_image_of(const Data& image, const Type& wanted, int rank, const std::str
     }
     return result;
   }
-  Data table(wanted, {static_cast<std::int64_t>(range) + 1});
-  for (std::int64_t value = 0; value < table.count(); ++value)
-    table.set(value, element(static_cast<double>(value)));
+  Data table(wanted, {white + 1});
+  for (std::int64_t value = 0; value <= white; ++value)
+    table.set(value, integers ? Number::of(want, (value * full(want) + white / 2) / white)
+                              : element(static_cast<double>(value)));
   switch (info(want).bytes) {
     case 1: look_up<std::uint8_t>(samples, from, table, result, to); break;
     case 2: look_up<std::uint16_t>(samples, from, table, result, to); break;

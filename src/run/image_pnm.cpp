@@ -14,7 +14,7 @@ class Parser {
  public:
   Parser(std::string_view bytes, const std::string& name) : bytes_(bytes), name_(name) {}
 
-  Data parse() {
+  Picture parse() {
     const char kind = bytes_[1];
     at_ = 2;
     const bool binary = kind == '5' || kind == '6';
@@ -31,13 +31,12 @@ class Parser {
     std::vector<std::int64_t> shape = {height, width};
     if (channels > 1) shape.push_back(channels);
     Data image(most > 255 ? Scalar::U16 : Scalar::U8, shape);
-    const std::int64_t full = most > 255 ? 65535 : 255;
     for (std::int64_t k = 0; k < count; ++k) {
       const std::int64_t value = binary ? binary_sample(most) : number("sample", 0, most);
       if (value > most) damaged(fmt::format("a sample is {}, but the maximum is {}", value, most));
-      image.set(k, Number::of(image.type().scalar(), (value * full + most / 2) / most));
+      image.set(k, Number::of(image.type().scalar(), value));
     }
-    return image;
+    return {std::move(image), most};
   }
 
  private:
@@ -85,7 +84,7 @@ bool is_pnm(std::string_view bytes) {
          std::string_view("2356").find(bytes[1]) != std::string_view::npos;
 }
 
-Data pnm_from_bytes(std::string_view bytes, const std::string& name) {
+Picture pnm_from_bytes(std::string_view bytes, const std::string& name) {
   if (!is_pnm(bytes)) fail(Fault::User, "E0605", {}, fmt::format("'{}' is not a PPM or PGM file", name));
   return Parser(bytes, name).parse();
 }

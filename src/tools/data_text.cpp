@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -38,11 +39,20 @@ std::string dimensions(const Array& input) {
   return input.rank() == 1 ? "one dimension" : fmt::format("{} dimensions", input.rank());
 }
 
+/// "a number, such as 1.5"
+std::string kind_of(const Type& type) {
+  if (type.is(Scalar::Bool)) return "true or false";
+  return fmt::format("{}, such as {}",
+                     !type.is_scalar() ? "a record"
+                     : type.is_float() ? "a number"
+                                       : "an integer",
+                     example_of(type));
+}
+
 /// Says that a value is not what an input takes.
 [[noreturn]] void misfit(const Array& input, const std::string& value, const std::string& why) {
   usage("E0708", fmt::format("'{}' is no value for '{}': {}", value, input.name, why),
-        input.rank() == 0 && input.type.is_scalar() ? "give a number, such as 1.5, or a .npy file"
-        : input.rank() == 0 ? fmt::format("give a record, such as {}, or a .npy file", example_of(input.type))
+        input.rank() == 0 ? fmt::format("give {}, or a .npy file", kind_of(input.type))
         : input.type.is_scalar()
             ? "give a file, an array such as [1, 2, 3], or made-up data such as random:640x480"
             : fmt::format("give a file, an array such as [{}], or made-up data such as random:640x480",
@@ -71,6 +81,30 @@ std::optional<Number> number_from(Scalar type, std::string_view text) {
   const Number narrow = convert(wide, type);
   if (narrow.u != wide.u) return std::nullopt;  // does not fit
   return narrow;
+}
+
+/// Numbers that JSON has no word for.
+bool is_special(std::string_view word) { return word == "nan" || word == "inf" || word == "-inf"; }
+
+/// The text as JSON: nan, inf and -inf become strings.
+std::string with_specials_quoted(std::string_view text) {
+  std::string result;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; };
+    std::size_t end = at;
+    while (!quoted && end < text.size() && is_part(text[end])) ++end;
+    if (const std::string_view word = text.substr(at, end - at); is_special(word)) {
+      result += fmt::format("\"{}\"", word);
+    } else {
+      end = std::max(end, at + 1);
+      if (text[at] == '\\') ++end;  // and what it escapes
+      if (text[at] == '"') quoted = !quoted;
+      result += text.substr(at, end - at);
+    }
+    at = end;
+  }
+  return result;
 }
 
 /// Fills arrays and records from JSON.
@@ -110,8 +144,10 @@ class Filler {
 
   void element(const Json& json, const Type& type, std::byte* at) {
     if (type.is_scalar()) {
-      const auto number = number_from(type.scalar(), json.dump());
-      if (!number) misfit(input_, value_, fmt::format("{} is not of type {}", json.dump(), to_string(type)));
+      const std::string text =
+          json.is_string() && is_special(json.get<std::string>()) ? json.get<std::string>() : json.dump();
+      const auto number = number_from(type.scalar(), text);
+      if (!number) misfit(input_, value_, fmt::format("{} is not of type {}", text, to_string(type)));
       return store(*number, at);
     }
     const Record& record = type.record();
@@ -193,7 +229,7 @@ Data data_from_text(const Array& input, const std::string& value, std::uint64_t 
   if (input.rank() == 0 && input.type.is_scalar())
     if (const auto number = number_from(input.type.scalar(), value)) return Data::scalar(*number);
   if (value.starts_with("[") || value.starts_with("{")) {
-    const Json json = Json::parse(value, nullptr, false);
+    const Json json = Json::parse(with_specials_quoted(value), nullptr, false);
     if (json.is_discarded()) misfit(input, value, "brackets, commas and numbers do not make a value");
     return Filler(input, value).fill(json);
   }
@@ -203,6 +239,9 @@ Data data_from_text(const Array& input, const std::string& value, std::uint64_t 
   std::error_code error;
   if (input.rank() == 0 && !fs::exists(value, error))
     misfit(input, value, fmt::format("it is not of type {}", to_string(input.type)));
+  const bool is_number = number_from(Scalar::F64, value) || number_from(Scalar::Bool, value);
+  if (is_number && !fs::exists(value, error))
+    misfit(input, value, fmt::format("an array of {} is wanted", dimensions(input)));
   return load_data(value, input.type, input.rank());
 }
 

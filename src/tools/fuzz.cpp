@@ -2,6 +2,7 @@
 #include "fuzz/fuzz.h"
 #include "base/files.h"
 #include "fuzz/text_fuzz.h"
+#include "run/compiler.h"
 #include "tools/command.h"
 
 #include <fmt/format.h>
@@ -52,6 +53,13 @@ int run_texts(const FuzzCommand& command) {
   return failures.empty() ? 0 : 1;
 }
 
+/// Without a compiler that works every program would fail: that is said once, here.
+void try_compiler(const std::filesystem::path& cache) {
+  CompileOptions options;
+  options.cache = cache;
+  compile_and_load("int twill_tried;\n", options);
+}
+
 int run_programs(FuzzCommand command) {
   FuzzOptions& options = command.options;
   options.shrink = !command.no_shrink;
@@ -61,6 +69,7 @@ int run_programs(FuzzCommand command) {
   // Thousands of kernels that nobody runs again have no place in the cache of the user.
   options.judge.cache = cache_directory() / "fuzz";
   if (!command.optimise) options.judge.compiler_flags = {"-O1"};
+  if (!command.no_kernels) try_compiler(options.judge.cache);
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   if (terminal) options.progress = draw;
   const FuzzReport report = fuzz(options);
@@ -78,11 +87,14 @@ int run_programs(FuzzCommand command) {
 Action add_fuzz(CLI::App& app) {
   auto command = std::make_shared<FuzzCommand>();
   app.add_option("--seed", command->options.seed, "Seed of the first program")->capture_default_str();
-  app.add_option("--count", command->options.count, "Programs to try")->capture_default_str();
-  app.add_option("--plans", command->options.plans, "Random plans for each, beside the default plan")
+  const auto number = [&](const char* option, int& value, const std::string& help, int least, int most) {
+    return app.add_option(option, value, help)->check(CLI::Range(least, most).description(""));
+  };
+  number("--count", command->options.count, "Programs to try", 1, 1'000'000'000)->capture_default_str();
+  number("--plans", command->options.plans, "Random plans for each, beside the default plan", 0, 1000)
       ->capture_default_str();
-  app.add_option("--jobs", command->options.jobs, "Processes at a time (0: one per core)");
-  app.add_option("--most-failures", command->options.most_failures, "End after so many failures")
+  number("--jobs", command->options.jobs, "Processes at a time (0: one per core)", 0, 1000);
+  number("--most-failures", command->options.most_failures, "End after so many failures", 1, 1'000'000)
       ->capture_default_str();
   app.add_flag("--stats", command->stats, "Print how often each feature of programs and plans occurred");
   app.add_flag("--no-shrink", command->no_shrink, "Print failures as they were found");
