@@ -154,6 +154,7 @@ class Cbc : public LinearSolver {
     }
     for (const auto& [name, value] : {std::pair{"log", std::string("0")},
                                       {"slog", "0"},
+                                      {"preprocess", "off"},
                                       {"timeMode", "elapsed"},
                                       {"seconds", fmt::format("{:.3f}", std::max(seconds, 0.01))}})
       f_.Cbc_setParameter(cbc.get(), name, value.c_str());
