@@ -10,7 +10,8 @@ namespace twill {
 
 namespace {
 
-/// Arrays that one loop can walk at the same time before they get into each other's way in the caches.
+/// Arrays in memory that one loop can walk at the same time before they get into each other's way in the
+/// caches.
 constexpr std::size_t most_streams = 24;
 
 /// Is there something else on the way back from `second` to `first`? `before`: what has to run before;
@@ -186,6 +187,15 @@ std::size_t ClusterBuilder::streams(int first, int second) const {
   arrays.insert(joiner_.uses().reads(second).begin(), joiner_.uses().reads(second).end());
   for (const int position : {first, second})
     for (const Output& output : joiner_[position].outputs) arrays.insert(output.array);
+  // Single values, and what only the two hand to each other, are not in memory.
+  const auto is_inside = [&](ArrayId array) {
+    if (region_.program[array].rank() == 0) return true;
+    const int definer = joiner_.uses().definer(array);
+    const std::set<int>& readers = joiner_.uses().readers(array);
+    return (definer == first || definer == second) && !joiner_.uses().is_held(array) &&
+           std::all_of(readers.begin(), readers.end(), [&](int r) { return r == first || r == second; });
+  };
+  std::erase_if(arrays, is_inside);
   return arrays.size();
 }
 
