@@ -121,7 +121,7 @@ Case bottom_up_bad(Session& session) {
   inputs.push_back(uniform({n}, 1));
   inputs.push_back(number(Scalar::I64, static_cast<double>(m)));
   return under_all_ways(session, example("clusters", "bottom_up_bad"), std::move(inputs),
-                        fmt::format("{} x {}", n, m), 1e-2);
+                        fmt::format("{} x {}", n, m), 0.1);  // a million numbers in one order or another
 }
 
 Case top_down_bad(Session& session) {
