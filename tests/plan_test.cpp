@@ -294,6 +294,12 @@ TEST(Plan, StagesThatItLeavesOutAreComputedWhereTheyAreRead) {
   EXPECT_EQ(
       total.why().text,
       "the plan does not run 's': 's' is not computed inside of 'y': 's' is not one value for each point");
+  const auto keys = without(
+      program_of(
+          "def f(x: i64[N]) -> y { g = group(+) [ (x[i] % 3, x[i]) | i ]\n y[k < len(g)] = g.keys[k] }"),
+      "g");
+  ASSERT_FALSE(keys);
+  EXPECT_EQ(keys.why().text, "the plan does not run 'g': it fills a collection");
 }
 
 }  // namespace

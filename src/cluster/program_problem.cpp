@@ -192,11 +192,4 @@ double ProgramProblem::least_cost() const {
   return least;
 }
 
-double ProgramProblem::price_of(int stage) const {
-  double price = 0;
-  for (const ClusterProblem::Data& data : problem.arrays)
-    if (data.maker == stage) price += data.write + data.read * static_cast<double>(data.readings.size());
-  return price;
-}
-
 }  // namespace twill

@@ -27,8 +27,6 @@ class ProgramProblem {
   double unit() const { return unit_; }
   /// What it costs to compute everything once, whatever is chosen.
   double work() const { return work_; }
-  /// What it costs to have the arrays of a stage in memory and to read them, at most.
-  double price_of(int stage) const;
 
   ClusterProblem problem;
 

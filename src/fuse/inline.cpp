@@ -119,6 +119,7 @@ std::optional<Reason> why_not_recompute(const Region& region, const UseTable& us
   };
   if (!std::holds_alternative<Formula>(stage.body)) return no("block", "it is a block");
   if (has_effects(stage)) return no("effect", "it has effects of its own");
+  if (!lengths_born_in(region.program, stage).empty()) return no("length", "it fills a collection");
   if (stage.outputs.empty()) return no("no-output", "it makes nothing");
   for (const Output& output : stage.outputs) {
     const std::string array = "'" + region.program[output.array].name + "'";
