@@ -177,7 +177,9 @@ Expr Generator::read(ArrayId id, const Surroundings& around, int fuel) {
         std::ranges::any_of(around.indices, [&](const VisibleIndex& i) { return i.cap.expr == extent.expr; });
     // Nothing is proven about products and data: the run fails if they are outside.
     const Expr data = as<Cast>(wild) ? wild->args[0] : wild;
-    if ((as<Read>(data) || !affine_of(wild)) && rng_.chance(10)) {
+    const auto* product = as<Apply>(wild);
+    const bool unknown = as<Read>(data) || (product && product->prim == Prim::Mul && !affine_of(wild));
+    if (unknown && rng_.chance(10)) {
       rules.push_back(Boundary::Inside);
       continue;
     }
