@@ -57,11 +57,12 @@ void join_all(Joiner& joiner, const std::vector<int>& members) {
 
 /// Leaves the stage out: who reads what it makes computes that again.
 void recompute_stage(Region& region, int position) {
-  if (auto reason = why_not_recompute(region, UseTable(region), position)) {
+  const UseTable uses(region);
+  if (auto reason = why_not_recompute(region, uses, position)) {
     reason->text = "the plan does not run '" + reason->stages.front() + "': " + reason->text;
     throw Refusal{std::move(*reason)};
   }
-  recompute(region, UseTable(region), position);
+  recompute(region, uses, position);
 }
 
 /// Removes those of the arrays that nobody needs any more.

@@ -124,12 +124,8 @@ bool Checker::is_plainly_in_order(Expr node, const Condition& facts, const Scope
   return !own || !own_read_violation(*own, node, facts);
 }
 
-namespace {
-
 /// Equal expressions are one node with the place of their first occurrence. A part's place is good only if
 /// it lies within that of the whole.
-}  // namespace
-
 void Checker::check_read_at(Expr node, const Condition& facts, const Scope& scope, const Place& place) {
   const Read& read = *as<Read>(node);
   const std::span<const Expr> subscripts = std::span(node->args).first(read.rules.size());
