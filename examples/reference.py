@@ -31,6 +31,7 @@ import numpy as np
 
 sys.dont_write_bytecode = True
 import lulesh_reference
+import pictures_reference
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CASES = []
@@ -1118,6 +1119,27 @@ def sedov(edge):
 def lulesh(edge, stop, limit):
     s = lulesh_reference.blast(int(edge), stop, limit)
     return dict(iterations=np.int64(s.cycle), origin_energy=np.float64(s.e[0, 0, 0]))
+
+
+# ---- pictures ------------------------------------------------------------------------------------------------------
+
+PICTURES = [(0, 3), (1, 1), (1, 6), (5, 1), (2, 2), (9, 14), (23, 17)]
+
+
+@example("harris.twill", on=[dict(img=singles(*shape)) for shape in PICTURES])
+def sobel(img):
+    ix, iy = pictures_reference.sobel(wide(img))
+    return dict(ix=f32(ix), iy=f32(iy))
+
+
+@example("harris.twill", on=[dict(a=singles(*shape)) for shape in PICTURES], folds=9)
+def box(a):
+    return dict(s=f32(pictures_reference.box(wide(a))))
+
+
+@example("harris.twill", on=[dict(img=singles(*shape)) for shape in PICTURES], folds=81)
+def harris(img):
+    return dict(corner=f32(pictures_reference.harris(wide(img))))
 
 
 # ---- effects -------------------------------------------------------------------------------------------------------
