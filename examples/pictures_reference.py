@@ -1,6 +1,7 @@
 """The picture pipelines in NumPy, in double precision: whole pictures at a time, shifted and sliced.
 
-Pictures are arrays of rows and columns, with further axes in front of them. At the border the nearest pixel is repeated.
+Pictures are arrays of rows and columns, with further axes in front of them. At the border the nearest pixel is
+repeated.
 """
 
 import numpy as np
@@ -33,3 +34,61 @@ def harris(img):
     gradient = np.stack(sobel(img))
     matrix = np.moveaxis(box(gradient[:, None] * gradient[None]), (0, 1), (-2, -1))
     return np.linalg.det(matrix) - 0.04 * np.trace(matrix, axis1=-2, axis2=-1)**2
+
+
+# ---- local Laplacian -------------------------------------------------------------------------------------------------
+
+
+def halved(a, axis):
+    """Every other sum of four neighbours along an axis, weighed 1 3 3 1; the second one is at the place itself."""
+    return np.take(filtered(a, axis, [0, 1 / 8, 3 / 8, 3 / 8, 1 / 8]), np.arange(0, a.shape[axis], 2), axis=axis)
+
+
+def doubled(a, axis, size):
+    """Between two pixels there are two new ones, each nearer to one of the old ones."""
+    left, right = filtered(a, axis, [1 / 4, 3 / 4, 0]), filtered(a, axis, [0, 3 / 4, 1 / 4])
+    both = np.stack([left, right], axis=axis % a.ndim + 1)
+    flat = both.reshape(a.shape[:axis % a.ndim] + (2 * a.shape[axis],) + a.shape[axis % a.ndim + 1:])
+    return np.take(flat, np.arange(size), axis=axis)
+
+
+def coarser(a):
+    return halved(halved(a, -1), -2)
+
+
+def finer(a, shape):
+    return doubled(doubled(a, -1, shape[-1]), -2, shape[-2])
+
+
+def gaussian(a, levels):
+    pyramid = [a]
+    while len(pyramid) < levels:
+        pyramid.append(coarser(pyramid[-1]))
+    return pyramid
+
+
+def remap(g, alpha, beta):
+    level = np.arange(8)[:, None, None] / 7
+    t = np.floor(7 * 256 * g) / 256 - 7 * level
+    return level + beta * (g - level) + alpha * t * np.exp(-t**2 / 2)
+
+
+def select(layers, g):
+    """The hat function of the difference weighs the layers."""
+    levels = np.arange(len(layers))[:, None, None]
+    return np.sum(layers * np.maximum(0, 1 - np.abs((len(layers) - 1) * g - levels)), axis=0, keepdims=True)
+
+
+def enhance(g, alpha, beta):
+    remapped, plain = gaussian(remap(g, alpha, beta), 8), gaussian(g, 8)
+    result = select(remapped[-1], plain[-1])
+    for fine, coarse, level in reversed(list(zip(remapped, remapped[1:], plain))):
+        result = select(fine - finer(coarse, fine.shape), level) + finer(result, fine.shape)
+    return result
+
+
+def local_laplacian(img, alpha, beta):
+    """From 0 to 1."""
+    colour = img / 65535
+    grey = np.tensordot([0.299, 0.587, 0.114], colour, 1)[None]
+    return np.clip(enhance(grey, alpha, beta) * (colour + 0.01) / (grey + 0.01), 0, 1)

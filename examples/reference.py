@@ -1142,6 +1142,85 @@ def harris(img):
     return dict(corner=f32(pictures_reference.harris(wide(img))))
 
 
+LEVELS = [(2, 1, 1), (1, 5, 2), (3, 9, 14), (2, 16, 7)]
+
+
+def coarse(k, h, w):
+    return (k, (h + 1) // 2, (w + 1) // 2)
+
+
+@example("local_laplacian.twill", on=[dict(f=singles(*shape)) for shape in LEVELS], folds=16)
+def coarser(f):
+    return dict(g=f32(pictures_reference.coarser(wide(f))))
+
+
+@example("local_laplacian.twill", on=[dict(f=singles(*shape), g=singles(*coarse(*shape))) for shape in LEVELS])
+def finer(f, g):
+    return dict(u=f32(pictures_reference.finer(wide(g), f.shape)))
+
+
+@example("local_laplacian.twill", on=[dict(f=singles(*shape), g=singles(*coarse(*shape))) for shape in LEVELS])
+def detail(f, g):
+    return dict(l=f32(f - pictures_reference.finer(wide(g), f.shape)))
+
+
+@example("local_laplacian.twill", on=[dict(l=singles(*shape), g=singles(*coarse(*shape))) for shape in LEVELS])
+def collapse(l, g):
+    return dict(f=f32(l + pictures_reference.finer(wide(g), l.shape)))
+
+
+def greys(*shape):
+    """From 0 to 1, and not near a step of the table."""
+    return f32((integers(1, *shape, low=0, high=7 * 256) + random().uniform(0.1, 0.9, (1, *shape))) / (7 * 256))
+
+
+@example("local_laplacian.twill", on=[dict(g=greys(*shape), alpha=np.float32(0.25), beta=np.float32(0.75))
+                                      for shape in PICTURES])
+def remap(g, alpha, beta):
+    return dict(r=f32(pictures_reference.remap(wide(g), alpha, beta)))
+
+
+@example("local_laplacian.twill", on=[dict(l=singles(k, h, w), g=f32(np.abs(singles(1, h, w))))
+                                      for k, h, w in [(2, 1, 1), (3, 5, 2), (8, 9, 14)]])
+def select(l, g):
+    return dict(s=f32(pictures_reference.select(wide(l), wide(g))))
+
+
+@example("local_laplacian.twill", folds=100,
+         on=[dict(g0=greys(*shape), alpha=np.float32(alpha), beta=np.float32(beta))
+             for shape in [(1, 1), (1, 6), (9, 14), (67, 45)] for alpha, beta in [(1 / 7, 1), (0.5, 0.5)]])
+def enhance(g0, alpha, beta):
+    return dict(e0=f32(pictures_reference.enhance(wide(g0), alpha, beta)))
+
+
+def rounded(draw, floats):
+    """Inputs that `draw` makes, tried until no result of `floats` is near to where its rounding changes."""
+    for _ in range(10000):
+        inputs = draw()
+        if np.all(np.abs(floats(**inputs) % 1 - 0.5) > 0.02):
+            return inputs
+    raise ValueError("there are too many results: one of them is always near a border")
+
+
+def sharpened(img, alpha, beta):
+    return 65535 * pictures_reference.local_laplacian(img, wide(alpha), wide(beta))
+
+
+def photograph(h, w, alpha, beta, colours=3):
+    def draw():
+        img = np.resize(integers(colours, h, w, low=0, high=65536, type=np.uint16), (3, h, w))
+        return dict(img=img, alpha=np.float32(alpha), beta=np.float32(beta))
+
+    return rounded(draw, sharpened)
+
+
+# A grey picture that does not change may be larger: its results are integers before they are rounded.
+@example("local_laplacian.twill", on=[photograph(1, 1, 1 / 7, 1), photograph(1, 5, 1 / 7, 1),
+                                      photograph(3, 3, 0.5, 0.75), photograph(9, 14, 0, 1, colours=1)])
+def local_laplacian(img, alpha, beta):
+    return dict(sharp=np.floor(sharpened(img, alpha, beta) + 0.5).astype(np.uint16))
+
+
 # ---- effects -------------------------------------------------------------------------------------------------------
 
 

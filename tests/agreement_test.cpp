@@ -86,6 +86,7 @@ TEST_P(Agreement, KernelsMeanWhatTheInterpreterMeans) {
   const Module module = parse(GetParam().name, GetParam().text);
   for (const Program& parsed : module.programs) {
     for (const bool strict : {false, true}) {
+      if (parsed.strict && !strict) continue;  // it needs every bit
       auto program = std::make_shared<Program>(parsed);
       program->strict = strict;
       const Compilation compiled = compile(program, machine);
