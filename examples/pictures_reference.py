@@ -92,3 +92,32 @@ def local_laplacian(img, alpha, beta):
     colour = img / 65535
     grey = np.tensordot([0.299, 0.587, 0.114], colour, 1)[None]
     return np.clip(enhance(grey, alpha, beta) * (colour + 0.01) / (grey + 0.01), 0, 1)
+
+
+# ---- interpolation ---------------------------------------------------------------------------------------------------
+
+
+def downsample(a):
+    return filtered(filtered(a, -1, [1 / 4, 1 / 2, 1 / 4]), -2, [1 / 4, 1 / 2, 1 / 4])[..., ::2, ::2]
+
+
+def stretched(a, axis, size):
+    """Linear interpolation between the even places, where the elements of a are."""
+    lines = lambda line: np.interp(np.arange(size), 2 * np.arange(len(line)), line)
+    return np.apply_along_axis(lines, axis, a)
+
+
+def blend(fine, coarse):
+    return fine + (1 - fine[3]) * stretched(stretched(coarse, -2, fine.shape[-2]), -1, fine.shape[-1])
+
+
+def premultiply(img):
+    return img * np.concatenate([np.repeat(img[3:], 3, axis=0), np.ones_like(img[3:])])
+
+
+def interpolate(img, levels=10):
+    def filled(level, depth):
+        return level if depth == 1 else blend(level, filled(downsample(level), depth - 1))
+
+    result = filled(premultiply(img), levels)
+    return result / result[3]

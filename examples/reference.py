@@ -1221,6 +1221,40 @@ def local_laplacian(img, alpha, beta):
     return dict(sharp=np.floor(sharpened(img, alpha, beta) + 0.5).astype(np.uint16))
 
 
+@example("interpolate.twill", on=[dict(img=singles(4, *shape)) for shape in PICTURES])
+def premultiply(img):
+    return dict(p=f32(pictures_reference.premultiply(wide(img))))
+
+
+@example("interpolate.twill", on=[dict(f=singles(*shape)) for shape in LEVELS], folds=9)
+def downsample(f):
+    return dict(g=f32(pictures_reference.downsample(wide(f))))
+
+
+@example("interpolate.twill", on=[dict(f=singles(4, h, w), g=singles(*coarse(4, h, w))) for _, h, w in LEVELS])
+def blend(f, g):
+    return dict(b=f32(pictures_reference.blend(wide(f), wide(g))))
+
+
+@example("interpolate.twill", definition="normalise",
+         on=[dict(p=f32(doubles(4, *shape, low=0.5, high=1))) for shape in PICTURES])
+def normalise_colours(p):
+    return dict(n=f32(wide(p) / wide(p[3])))
+
+
+def sparse_picture(h, w):
+    """Most of it is transparent, and none of it nearly so."""
+    alpha = doubles(h, w, low=0.25, high=1) * bits(h, w, share=0.3)
+    alpha.flat[:1] = 1
+    return f32(np.concatenate([doubles(3, h, w, low=0, high=1), alpha[None]]))
+
+
+@example("interpolate.twill", folds=100,
+         on=[dict(img=sparse_picture(*shape)) for shape in [(1, 1), (1, 6), (9, 14), (67, 45), (600, 3)]])
+def interpolate(img):
+    return dict(filled=f32(pictures_reference.interpolate(wide(img))))
+
+
 # ---- effects -------------------------------------------------------------------------------------------------------
 
 
