@@ -121,3 +121,38 @@ def interpolate(img, levels=10):
 
     result = filled(premultiply(img), levels)
     return result / result[3]
+
+
+# ---- bilateral grid --------------------------------------------------------------------------------------------------
+
+
+def grid(img):
+    """Axes y, x, z, and value and weight."""
+    rows, columns = [(n + 7) // 8 + 1 for n in img.shape]
+    cells = np.zeros((rows, columns, 12, 2))
+    margins = [(4, 8 * n - 4 - size) for n, size in zip((rows, columns), img.shape)]
+    padded = np.pad(np.clip(img, 0, 1), margins, mode="edge")
+    y, x = np.indices(padded.shape) // 8
+    np.add.at(cells, (y, x, np.floor(10 * padded + 0.5).astype(int)), np.stack([padded, np.ones_like(padded)], axis=-1))
+    return cells
+
+
+def grid_blur(cells):
+    around = np.pad(cells, [(2, 2)] * 3 + [(0, 0)])
+    for axis in range(3):
+        around = sum(w * np.roll(around, k - 2, axis) for k, w in enumerate([1, 4, 6, 4, 1]))
+    return around[2:-2, 2:-2, 2:-2]
+
+
+def grid_slice(cells, img):
+    """Hat functions of the distance weigh all cells."""
+    def hat(where, count):
+        return np.maximum(0, 1 - np.abs(np.asarray(where)[..., None] - np.arange(count)))
+
+    in_y, in_x = (hat(np.arange(n) / 8, count) for n, count in zip(img.shape, cells.shape))
+    return np.einsum("ya,xb,yxc,abcv->yxv", in_y, in_x, hat(10 * np.clip(img, 0, 1), 12), cells, optimize=True)
+
+
+def bilateral_grid(img):
+    value, weight = np.moveaxis(grid_slice(grid_blur(grid(img)), img), -1, 0)
+    return value / weight

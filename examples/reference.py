@@ -1255,6 +1255,49 @@ def interpolate(img):
     return dict(filled=f32(pictures_reference.interpolate(wide(img))))
 
 
+CELL = record(value=np.float32, weight=np.float32)
+
+
+def cells_of(values):
+    """Value and weight in the last axis become a record."""
+    return filled(CELL, values.shape[:-1], value=values[..., 0], weight=values[..., 1])
+
+
+def numbers_of(cells):
+    return np.stack([wide(cells["value"]), wide(cells["weight"])], axis=-1)
+
+
+def brightness(h, w):
+    """From below 0 to above 1, and not near to where a pixel changes its cell."""
+    return f32((integers(h, w, low=-2, high=12) + random().uniform(-0.45, 0.45, (h, w))) / 10)
+
+
+GRIDS_OF = [(1, 1), (3, 8), (8, 9), (23, 17)]
+
+
+@example("bilateral_grid.twill", on=[dict(img=brightness(*shape)) for shape in GRIDS_OF], folds=64)
+def grid(img):
+    return dict(cells=cells_of(pictures_reference.grid(wide(img))))
+
+
+@example("bilateral_grid.twill", definition="blur", folds=125,
+         on=[dict(cells=cells_of(singles(*shape, 2))) for shape in [(1, 1, 1), (0, 2, 3), (2, 3, 12), (6, 5, 4)]])
+def blur_cells(cells):
+    return dict(by=cells_of(pictures_reference.grid_blur(numbers_of(cells))))
+
+
+@example("bilateral_grid.twill", definition="slice",
+         on=[dict(cells=cells_of(singles((h + 7) // 8 + 1, (w + 7) // 8 + 1, 12, 2)), img=brightness(h, w))
+             for h, w in GRIDS_OF])
+def slice_cells(cells, img):
+    return dict(s=cells_of(pictures_reference.grid_slice(numbers_of(cells), wide(img))))
+
+
+@example("bilateral_grid.twill", on=[dict(img=brightness(*shape)) for shape in GRIDS_OF], folds=64)
+def bilateral_grid(img):
+    return dict(smooth=f32(pictures_reference.bilateral_grid(wide(img))))
+
+
 # ---- effects -------------------------------------------------------------------------------------------------------
 
 
