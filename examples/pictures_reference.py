@@ -1,4 +1,5 @@
-"""The picture pipelines in NumPy, in double precision: whole pictures at a time, shifted and sliced.
+"""The picture pipelines in NumPy: whole pictures at a time, shifted and sliced, in double precision or with integers of
+64 bits.
 
 Pictures are arrays of rows and columns, with further axes in front of them. At the border the nearest pixel is
 repeated.
@@ -73,7 +74,7 @@ def remap(g, alpha, beta):
     return level + beta * (g - level) + alpha * t * np.exp(-t**2 / 2)
 
 
-def select(layers, g):
+def choose(layers, g):
     """The hat function of the difference weighs the layers."""
     levels = np.arange(len(layers))[:, None, None]
     return np.sum(layers * np.maximum(0, 1 - np.abs((len(layers) - 1) * g - levels)), axis=0, keepdims=True)
@@ -81,9 +82,9 @@ def select(layers, g):
 
 def enhance(g, alpha, beta):
     remapped, plain = gaussian(remap(g, alpha, beta), 8), gaussian(g, 8)
-    result = select(remapped[-1], plain[-1])
+    result = choose(remapped[-1], plain[-1])
     for fine, coarse, level in reversed(list(zip(remapped, remapped[1:], plain))):
-        result = select(fine - finer(coarse, fine.shape), level) + finer(result, fine.shape)
+        result = choose(fine - finer(coarse, fine.shape), level) + finer(result, fine.shape)
     return result
 
 
@@ -156,3 +157,80 @@ def grid_slice(cells, img):
 def bilateral_grid(img):
     value, weight = np.moveaxis(grid_slice(grid_blur(grid(img)), img), -1, 0)
     return value / weight
+
+
+# ---- camera ----------------------------------------------------------------------------------------------------------
+#
+# All of these compute with integers. A mosaic is a raw picture of even size; beyond its border, the next pixel but one
+# is repeated, which has the same colour.
+
+
+def planes(mosaic):
+    return np.array([[mosaic[a::2, b::2] for b in range(2)] for a in range(2)])
+
+
+def mosaic(planes):
+    whole = np.zeros((2 * planes.shape[2], 2 * planes.shape[3]), planes.dtype)
+    for a, b in np.ndindex(2, 2):
+        whole[a::2, b::2] = planes[a, b]
+    return whole
+
+
+def suppress_hot(p):
+    return np.minimum(p, np.max([moved(p, axis, by) for axis in (2, 3) for by in (-1, 1)], axis=0))
+
+
+def neighbours(a, *where):
+    """The pixels of a mosaic at some steps down and to the right."""
+    around = np.pad(a, 1, mode="reflect")
+    return [around[1 + down:1 + down + a.shape[0], 1 + right:1 + right + a.shape[1]] for down, right in where]
+
+
+def demosaic(raw):
+    """Whole pictures of red, green and blue; wherever a colour is not seen, every direction is computed."""
+    even_row, even_column = (np.indices(raw.shape) + 1) % 2 == 1
+    mean = lambda a, b: (a + b + 1) // 2
+    horizontal, vertical, rising, falling = [((-y, -x), (y, x)) for y, x in ((0, 1), (1, 0), (1, -1), (1, 1))]
+
+    def flatter(a, b, seen):
+        gaps = [np.abs(np.subtract(*neighbours(raw, *pair))) for pair in (a, b)]
+        return np.where(gaps[0] < gaps[1], seen(a), seen(b))
+
+    between = flatter(horizontal, vertical, lambda pair: mean(*neighbours(raw, *pair)))
+    green = np.where(even_row == even_column, raw, between)
+    carried = lambda pair: mean(*neighbours(raw, *pair)) + green - mean(*neighbours(green, *pair))
+    beside, above, across = carried(horizontal), carried(vertical), flatter(rising, falling, carried)
+    red = np.select([even_row & ~even_column, even_row, ~even_column], [raw, beside, above], across)
+    blue = np.select([~even_row & even_column, ~even_row, even_column], [raw, beside, above], across)
+    return red, green, blue
+
+
+def colour_matrix(m3200, m7000, temperature):
+    """In 256ths, but not rounded."""
+    return 256 * (m3200 + (m7000 - m3200) * np.interp(1 / temperature, [1 / 7000, 1 / 3200], [1, 0]))
+
+
+def correct(rgb, m):
+    return (np.tensordot(m[:, :3], np.array(rgb), 1) + m[:, 3, None, None]) >> 8
+
+
+def tone_curve(gamma, contrast, black, white):
+    """Not rounded. The upper half of the curve is the lower one, turned around the middle."""
+    v = np.clip((np.arange(1024) - black) / (white - black), 0, 1)**(1 / gamma)
+    b = 2 - 2**(contrast / 100)
+    low = np.minimum(v, 1 - v)
+    z = (2 - 2 * b) * low**2 + b * low
+    return 255 * np.where(v > 0.5, 1 - z, z)
+
+
+def sharpen(img, strength):
+    blurred = img
+    for axis in (1, 2):
+        blurred = ((moved(blurred, axis, -1) + moved(blurred, axis, 1) + 1) // 2 + blurred + 1) // 2
+    return np.clip(img + (img - blurred) * strength // 32, 0, 255)
+
+
+def camera_pipe(raw, matrix, curve, strength):
+    even = raw[:len(raw) // 2 * 2, :raw.shape[1] // 2 * 2]
+    rgb = correct(demosaic(mosaic(suppress_hot(planes(even)))), matrix)
+    return sharpen(curve[np.clip(rgb, 0, 1023)], strength)

@@ -1155,11 +1155,6 @@ def coarser(f):
 
 
 @example("local_laplacian.twill", on=[dict(f=singles(*shape), g=singles(*coarse(*shape))) for shape in LEVELS])
-def finer(f, g):
-    return dict(u=f32(pictures_reference.finer(wide(g), f.shape)))
-
-
-@example("local_laplacian.twill", on=[dict(f=singles(*shape), g=singles(*coarse(*shape))) for shape in LEVELS])
 def detail(f, g):
     return dict(l=f32(f - pictures_reference.finer(wide(g), f.shape)))
 
@@ -1182,8 +1177,8 @@ def remap(g, alpha, beta):
 
 @example("local_laplacian.twill", on=[dict(l=singles(k, h, w), g=f32(np.abs(singles(1, h, w))))
                                       for k, h, w in [(2, 1, 1), (3, 5, 2), (8, 9, 14)]])
-def select(l, g):
-    return dict(s=f32(pictures_reference.select(wide(l), wide(g))))
+def choose(l, g):
+    return dict(s=f32(pictures_reference.choose(wide(l), wide(g))))
 
 
 @example("local_laplacian.twill", folds=100,
@@ -1193,13 +1188,17 @@ def enhance(g0, alpha, beta):
     return dict(e0=f32(pictures_reference.enhance(wide(g0), alpha, beta)))
 
 
-def rounded(draw, floats):
+def rounded(draw, floats, distance=0.02):
     """Inputs that `draw` makes, tried until no result of `floats` is near to where its rounding changes."""
     for _ in range(10000):
         inputs = draw()
-        if np.all(np.abs(floats(**inputs) % 1 - 0.5) > 0.02):
+        if np.all(np.abs(floats(**inputs) % 1 - 0.5) > distance):
             return inputs
     raise ValueError("there are too many results: one of them is always near a border")
+
+
+def nearest(floats, type):
+    return np.floor(floats + 0.5).astype(type)
 
 
 def sharpened(img, alpha, beta):
@@ -1218,7 +1217,7 @@ def photograph(h, w, alpha, beta, colours=3):
 @example("local_laplacian.twill", on=[photograph(1, 1, 1 / 7, 1), photograph(1, 5, 1 / 7, 1),
                                       photograph(3, 3, 0.5, 0.75), photograph(9, 14, 0, 1, colours=1)])
 def local_laplacian(img, alpha, beta):
-    return dict(sharp=np.floor(sharpened(img, alpha, beta) + 0.5).astype(np.uint16))
+    return dict(sharp=nearest(sharpened(img, alpha, beta), np.uint16))
 
 
 @example("interpolate.twill", on=[dict(img=singles(4, *shape)) for shape in PICTURES])
@@ -1296,6 +1295,95 @@ def slice_cells(cells, img):
 @example("bilateral_grid.twill", on=[dict(img=brightness(*shape)) for shape in GRIDS_OF], folds=64)
 def bilateral_grid(img):
     return dict(smooth=f32(pictures_reference.bilateral_grid(wide(img))))
+
+
+RAW = [(2, 2), (3, 5), (9, 14), (23, 17)]
+
+
+def whole(x):
+    return x.astype(np.int64)
+
+
+def shorts(*shape):
+    return integers(*shape, low=0, high=1024, type=np.int16)
+
+
+@example("camera_pipe.twill", on=[dict(raw=integers(*shape, low=0, high=1024, type=np.uint16))
+                                  for shape in [(0, 3), (1, 1)] + RAW])
+def deinterleave(raw):
+    even = raw[:len(raw) // 2 * 2, :raw.shape[1] // 2 * 2]
+    return dict(plane=pictures_reference.planes(even).astype(np.int16))
+
+
+@example("camera_pipe.twill", on=[dict(p=shorts(2, 2, *shape)) for shape in PICTURES])
+def suppress_hot(p):
+    return dict(q=pictures_reference.suppress_hot(p))
+
+
+@example("camera_pipe.twill",
+         on=[{name: shorts(*shape) for name in ("p00", "p01", "p10", "p11")} for shape in PICTURES])
+def interleave(p00, p01, p10, p11):
+    return dict(p=pictures_reference.mosaic(np.array([[p00, p01], [p10, p11]])))
+
+
+@example("camera_pipe.twill", on=[dict(plane=shorts(2, 2, *shape)) for shape in PICTURES[1:]])
+def demosaic(plane):
+    colours = pictures_reference.demosaic(pictures_reference.mosaic(whole(plane)))
+    return dict(zip(("red", "green", "blue"), (colour.astype(np.int16) for colour in colours)))
+
+
+def camera_matrix(m3200, m7000, temperature):
+    return pictures_reference.colour_matrix(wide(m3200), wide(m7000), float(temperature))
+
+
+def two_lights(temperature):
+    def draw():
+        near_one = [np.eye(3, 4) + doubles(3, 4) * [0.5, 0.5, 0.5, 40] for _ in range(2)]
+        return dict(m3200=f32(near_one[0]), m7000=f32(near_one[1]), temperature=np.float32(temperature))
+
+    return rounded(draw, camera_matrix)
+
+
+@example("camera_pipe.twill", on=[two_lights(temperature) for temperature in (3200, 3700, 7000)])
+def colour_matrix(m3200, m7000, temperature):
+    return dict(m=nearest(camera_matrix(m3200, m7000, temperature), np.int32))
+
+
+@example("camera_pipe.twill", on=[dict(r=shorts(*shape), g=shorts(*shape), b=shorts(*shape),
+                                       m=integers(3, 4, low=-1000, high=1000)) for shape in PICTURES])
+def correct(r, g, b, m):
+    return dict(rgb=pictures_reference.correct([whole(r), whole(g), whole(b)], whole(m)).astype(np.int16))
+
+
+def curve_of(gamma, contrast, black, white):
+    return pictures_reference.tone_curve(float(gamma), float(contrast), int(black), int(white))
+
+
+def toning(black=25, white=1023):
+    def draw():
+        return dict(gamma=np.float32(random().uniform(1.5, 2.5)), contrast=np.float32(random().uniform(0, 80)),
+                    black=i32(black), white=i32(white))
+
+    return rounded(draw, curve_of, distance=2e-4)
+
+
+@example("camera_pipe.twill", on=[toning(), toning(), toning(0, 1024), toning(100, 700)])
+def tone_curve(**parameters):
+    return dict(curve=nearest(curve_of(**parameters), np.uint8))
+
+
+@example("camera_pipe.twill", on=[dict(img=integers(*shape, low=0, high=256, type=np.uint8), strength=i32(strength))
+                                  for shape in LEVELS for strength in (0, 32, 50)])
+def sharpen(img, strength):
+    return dict(sharp=pictures_reference.sharpen(whole(img), int(strength)).astype(np.uint8))
+
+
+@example("camera_pipe.twill", on=[dict(raw=integers(*shape, low=0, high=1024, type=np.uint16), **two_lights(3700),
+                                       **toning(), strength=i32(32)) for shape in RAW])
+def camera_pipe(raw, m3200, m7000, temperature, gamma, contrast, black, white, strength):
+    m = nearest(camera_matrix(m3200, m7000, temperature), np.int64)
+    curve = nearest(curve_of(gamma, contrast, black, white), np.int64)
+    return dict(picture=pictures_reference.camera_pipe(whole(raw), m, curve, int(strength)).astype(np.uint8))
 
 
 # ---- effects -------------------------------------------------------------------------------------------------------
