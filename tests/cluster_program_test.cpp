@@ -1,6 +1,7 @@
 // The best clusters of programs: where greedy choices are not the best, and never more bytes than theirs.
 #include "cluster/cluster.h"
 #include "cluster/program_problem.h"
+#include "cluster/run_order.h"
 #include "driver/agree.h"
 #include "driver/compile.h"
 #include "plan/traffic.h"
@@ -222,4 +223,19 @@ TEST(OptimalClusters, NoOthersCostLessUnderAnyOfTheCosts) {
 }
 
 }  // namespace
+/// Things 0 … 4, of which 1 waits for 0, 2 for 1, and 4 for 3.
+TEST(RunOrder, WhatIsOneWaitsForWhatItsPartsWaitFor) {
+  std::map<int, std::set<int>> before = {{1, {0}}, {2, {1}}, {4, {3}}};
+  const RunOrder::Before ask = [&](int thing) { return before[thing]; };
+  RunOrder order({0, 1, 2, 3, 4}, 5);
+  EXPECT_TRUE(order.is_between(0, 2, ask));
+  EXPECT_FALSE(order.is_between(3, 2, ask));
+  order.merge(0, 4, ask);
+  before = {{1, {4}}, {2, {1}}, {4, {3}}};
+  EXPECT_TRUE(order.is_between(3, 2, ask)) << "2 waits for 1, that for 0 and 4, and these for 3";
+  EXPECT_TRUE(order.is_between(3, 1, ask));
+  EXPECT_TRUE(order.is_between(4, 2, ask));
+  EXPECT_FALSE(order.is_between(2, 3, ask));
+}
+
 }  // namespace twill

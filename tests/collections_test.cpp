@@ -75,7 +75,7 @@ const Case cases[] = {
     {"AShiftedElementIsReadOnce", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y { p[i < N + 1] = i * i
                               y[i < N] = p[i + 1] - x[i] })"},
-    {"TwoElementsStayInMemory", {2, 0, 1}, {2, 0, 1}, R"(
+    {"TwoElementsAreASlice", {2, 0, 1}, {1, 1, 0}, R"(
       def f(x: f64[N]) -> y { p[i < N + 1] = i * i
                               y[i < N] = p[i + 1] - p[i] * x[i] })"},
     {"TwoFiltersOfOneMap", {3, 0, 1}, {1, 0, 0}, R"(
@@ -258,7 +258,7 @@ const Case cases[] = {
     {"AFoldOfAWholeArrayEndsBeforeItIsUsed", {2, 0, 0}, {2, 0, 0}, R"(
       def f(x: f64[N]) -> y { s = sum(i) x[i]
                               y[i] = x[i] / s })"},
-    {"AProductOfMatricesKeepsItsLoops", {2, 3, 1}, {2, 3, 1}, R"(
+    {"AProductOfMatricesIsATileOfItsReader", {2, 3, 1}, {1, 4, 0}, R"(
       def f(a: f64[N, K], b: f64[K, M]) -> y { c[i, j] = sum(k) a[i, k] * b[k, j]
                                                y[i, j] = max(c[i, j], 0.0) })"},
     // ---- effects

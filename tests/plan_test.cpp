@@ -175,6 +175,18 @@ TEST(Legality, RefusesWithAReason) {
       "not-parallel: 'k' is a fold dimension of 'c' and is only parallel when cut into parts");
   EXPECT_EQ(refusal(dot, [](Cluster& c) { c.merges.clear(); }),
             "illegal-merge: 's' needs a merge by partial: it is cut into parts along a fold dimension");
+  EXPECT_EQ(refusal("def f(x: f32[N]) { for i < N { print(x[i]) } }",
+                    [](Cluster& c) {
+                      c.merges = {{0, 0, How::Partial}};
+                    }),
+            "illegal-merge: a merge names an output that does not exist");
+  EXPECT_EQ(refusal("def f(x: i64[N]) -> a { stage a(i < N) { out a: i64[N] at [i] = scan_right(+, i) x[i]\n"
+                    "print(x[i]) } }",
+                    [](Cluster& c) {
+                      c.loops = {loop(0, {Cut::Kind::Parts, 2}, By::Seq, {loop(0, {}, By::Seq, {Leaf{0}})})};
+                      c.merges = {{0, 0, How::TwoPass}};
+                    }),
+            "direction: an effect happens in it, and its parts do not run from the right as it does");
   EXPECT_EQ(refusal(scan,
                     [](Cluster& c) {
                       c.loops = {loop(0, {Cut::Kind::Step, 8}, By::Seq, {loop(0, {}, By::Seq, {Leaf{0}})})};

@@ -14,26 +14,6 @@ namespace {
 /// caches.
 constexpr std::size_t most_streams = 24;
 
-/// Is there something else on the way back from `second` to `first`? `before`: what has to run before;
-/// `too_early`: nothing on the way is there.
-bool is_between(int first, int second, const std::function<std::set<int>(int)>& before,
-                const std::function<bool(int)>& too_early) {
-  std::vector<int> open;
-  std::set<int> seen = {second, first};
-  for (const int one : before(second))
-    if (seen.insert(one).second) open.push_back(one);
-  while (!open.empty()) {
-    const int one = open.back();
-    open.pop_back();
-    if (too_early(one)) continue;
-    for (const int other : before(one)) {
-      if (other == first) return true;
-      if (seen.insert(other).second) open.push_back(other);
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 ClusterBuilder::ClusterBuilder(Region& region, Freedom freedom, Clustering& result)
@@ -47,6 +27,7 @@ ClusterBuilder::ClusterBuilder(Region& region, Freedom freedom, Clustering& resu
   }
   set_of_.resize(count);
   std::iota(set_of_.begin(), set_of_.end(), 0);
+  set_order_ = RunOrder(set_of_, count);
   find_dependences();
 }
 
@@ -106,11 +87,7 @@ std::set<int> ClusterBuilder::sets_before(int set) const {
 
 /// Does a set have to run after `first` and before `second`?
 bool ClusterBuilder::is_set_between(int first, int second) const {
-  // Whatever depends on the first stage of a set comes after it in the program.
-  const int earliest = sets_[index(first)].members.front();
-  return is_between(
-      first, second, [&](int set) { return sets_before(set); },
-      [&](int set) { return sets_[index(set)].members.back() < earliest; });
+  return set_order_.is_between(first, second, [&](int set) { return sets_before(set); });
 }
 
 Reason ClusterBuilder::reason(std::string code, int a, int b, const std::string& why) const {
@@ -172,6 +149,7 @@ std::optional<Reason> ClusterBuilder::join(int a, int b, bool siblings) {
                           {before, after},
                           "'" + before + "' and '" + after + "' share a loop",
                           joiner_[second.holder].place});
+  set_order_.merge(a, b, [&](int set) { return sets_before(set); });
   joiner_.join(first.holder, second.holder);
   operations_[index(second.holder)] += operations_[index(first.holder)];
   in_order_[index(second.holder)] = in_order_[index(second.holder)] || in_order_[index(first.holder)];
@@ -267,6 +245,7 @@ void ClusterBuilder::find_order() {
     group_of_[index(set)] = set;
     groups_[index(set)] = {set};
   }
+  group_order_ = RunOrder(order_, sets_.size());
 }
 
 std::set<int> ClusterBuilder::groups_before(int group) const {
@@ -279,10 +258,7 @@ std::set<int> ClusterBuilder::groups_before(int group) const {
 
 /// Does a group have to run after `first` and before `second`?
 bool ClusterBuilder::is_group_between(int first, int second) const {
-  const int earliest = rank_[index(groups_[index(first)].front())];
-  return is_between(
-      first, second, [&](int group) { return groups_before(group); },
-      [&](int group) { return rank_[index(groups_[index(group)].back())] < earliest; });
+  return group_order_.is_between(first, second, [&](int group) { return groups_before(group); });
 }
 
 void ClusterBuilder::share_with_producers(int set) {
@@ -354,6 +330,7 @@ std::optional<Reason> ClusterBuilder::share(int a, int b) {
                           joiner_[sets_[index(second)].holder].place});
   for (std::size_t k = 0; k < sets.size(); ++k)
     joiner_.replace(sets_[index(sets[k])].holder, std::move(stages[k]));
+  group_order_.merge(a, b, [&](int group) { return groups_before(group); });
   for (const int set : sets) group_of_[index(set)] = b;
   groups_[index(a)].clear();
   groups_[index(b)] = std::move(sets);

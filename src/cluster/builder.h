@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
+#include "cluster/run_order.h"
 
 #include <functional>
 #include <map>
@@ -69,7 +70,8 @@ class ClusterBuilder {
   Joiner joiner_;
   std::vector<std::string> names_;
   std::vector<Set> sets_;
-  std::vector<int> set_of_;           // by stage
+  std::vector<int> set_of_;  // by stage
+  RunOrder set_order_, group_order_;
   std::vector<int> order_;            // sets that have members
   std::vector<int> rank_, group_of_;  // by set: its place in that order, and its group
   std::vector<std::vector<int>> groups_;

@@ -156,8 +156,10 @@ double ProgramProblem::highest_number(const std::vector<int>& cluster) const {
   for (const ClusterProblem::Wait& wait : problem.waits)
     if (const int a = cluster[at(wait.first)], b = cluster[at(wait.second)]; a != b) before[b].insert(a);
   std::map<int, double> number;
+  std::set<int> open;
   const std::function<double(int)> number_of = [&](int c) {
     if (const auto found = number.find(c); found != number.end()) return found->second;
+    ensure(open.insert(c).second, "highest_number: no clusters wait for each other");
     double highest = 0;
     for (const int other : before[c]) highest = std::max(highest, number_of(other));
     return number[c] = highest + 1;

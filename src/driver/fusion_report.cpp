@@ -71,7 +71,7 @@ std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& 
         for (std::size_t o = 0; o < stage.outputs.size(); ++o)
           for (const ArrayId array : defined_arrays(stage.stage->outputs[o])) {
             own.insert(array);
-            if (stage.outputs[o].keep != Keep::Local && !results.contains(array) && program[array].rank() > 0)
+            if (!is_local(stage.outputs[o].keep) && !results.contains(array) && program[array].rank() > 0)
               made.push_back({number, array});
           }
         if (stage.blocks.empty())

@@ -363,12 +363,30 @@ std::string CExpressions::combine(const Operator& op, const CText& a, const CTex
 // ---- elements
 // ----------------------------------------------------------------------------------------------
 
+std::span<const Expr> CExpressions::extents_in_memory(ArrayId array) const {
+  const auto box = context_.nest.boxes.find(array);
+  return box == context_.nest.boxes.end() ? program_[array].shape : box->second.extents;
+}
+
+/// A subscript as an index into the memory of the array.
+std::string CExpressions::in_memory(ArrayId array, std::size_t dim, const std::string& subscript) {
+  const auto box = context_.nest.boxes.find(array);
+  if (box == context_.nest.boxes.end()) return subscript;
+  if (box->second.ring == static_cast<int>(dim)) {
+    const std::int64_t extent = as<Literal>(box->second.extents[dim])->value.i;
+    const bool plain = subscript.find(' ') == std::string::npos;
+    return "(" + (plain ? subscript : "(" + subscript + ")") + " & " + std::to_string(extent - 1) + ")";
+  }
+  const Expr origin = box->second.origin[dim];
+  return origin ? "(" + subscript + " - " + text(origin, 13) + ")" : subscript;
+}
+
 std::string CExpressions::linear(ArrayId array, std::span<const std::string> subscripts) {
-  const Array& a = program_[array];
-  std::string index = subscripts[0];
+  const std::span<const Expr> extents = extents_in_memory(array);
+  std::string index = in_memory(array, 0, subscripts[0]);
   for (std::size_t s = 1; s < subscripts.size(); ++s) {
     const std::string left = s == 1 && index.find(' ') == std::string::npos ? index : "(" + index + ")";
-    index = left + " * " + text(a.shape[s], 14) + " + " + subscripts[s];
+    index = left + " * " + text(extents[s], 14) + " + " + in_memory(array, s, subscripts[s]);
   }
   return index;
 }
@@ -504,13 +522,13 @@ std::string CExpressions::extent_of(Expr extent) {
 
 std::string CExpressions::number_of_elements(ArrayId array) {
   std::string product;
-  for (Expr extent : program_[array].shape) product += (product.empty() ? "" : " * ") + extent_of(extent);
+  for (Expr extent : extents_in_memory(array)) product += (product.empty() ? "" : " * ") + extent_of(extent);
   return product.empty() ? "1" : product;
 }
 
 std::string CExpressions::elements_wanted(ArrayId array) {
   std::string product;
-  for (Expr extent : program_[array].shape) {
+  for (Expr extent : extents_in_memory(array)) {
     product = product.empty()
                   ? extent_of(extent)
                   : context_.prelude.need("twill_times") + "(" + product + ", " + extent_of(extent) + ")";

@@ -72,6 +72,8 @@ class CExpressions {
   std::string extent_of(Expr extent);
   std::string within(const std::string& subscript, Expr extent);
   std::string boundary(Boundary rule, Expr subscript, Expr extent);
+  std::span<const Expr> extents_in_memory(ArrayId array) const;
+  std::string in_memory(ArrayId array, std::size_t dim, const std::string& subscript);
   std::string linear(ArrayId array, std::span<const std::string> subscripts);
   std::string name_for(const std::string& text, const std::string& type, const char* wish);
   void check(const std::string& condition, const std::string& message);

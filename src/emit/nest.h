@@ -179,6 +179,13 @@ struct Statement {
       kind;
 };
 
+/// Memory for a part of an array: the elements from `origin` on (null: from 0 on), `extents` of them along each
+/// dimension. In a ring, whose extent is a power of two, the element with index i lies at i modulo the extent.
+struct Box {
+  std::vector<Expr> origin, extents;
+  int ring = -1;  // the dimension, or -1
+};
+
 /// The whole kernel.
 struct Nest {
   std::shared_ptr<Program> program;  // with the grown tables
@@ -186,6 +193,7 @@ struct Nest {
   std::vector<ArrayId> results;  // one per result of the program, all different
   std::set<ArrayId> born;        // those whose size is only known at run time: the kernel allocates them
   std::map<ArrayId, ArrayId> memory_of;  // arrays that live in the memory of another one
+  std::map<ArrayId, Box> boxes;          // arrays of which only a part has memory
   Code body;
 };
 

@@ -10,7 +10,7 @@ using namespace nest;
 
 class LoopPrinter {
  public:
-  explicit LoopPrinter(const Nest& nest) : program_(*nest.program) {}
+  explicit LoopPrinter(const Nest& nest) : nest_(nest), program_(*nest.program) {}
 
   std::string text;
 
@@ -46,6 +46,9 @@ class LoopPrinter {
     line("var " + place(s.array, program_[s.array].shape) + (s.init ? " = " + show(s.init) : ""));
   }
   void of(const Allocate& s) {
+    const auto box = nest_.boxes.find(s.array);
+    if (box != nest_.boxes.end())
+      return line((box->second.ring >= 0 ? "ring " : "box ") + place(s.array, box->second.extents));
     line(std::string(s.keep ? "result " : "buffer ") + place(s.array, program_[s.array].shape));
   }
   void of(const Free& s) { line("free " + name(s.array)); }
@@ -98,6 +101,7 @@ class LoopPrinter {
   void of(const Stop&) {}
   void of(const Require& s) { line("require " + show(s.condition)); }
 
+  const Nest& nest_;
   const Program& program_;
   int depth_ = 0;
 };

@@ -1,9 +1,11 @@
 #include "emit/shared_nest.h"
 
 #include "fuse/share.h"
+#include "program/affine_of.h"
 #include "program/edit.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace twill::nest {
 
@@ -31,12 +33,16 @@ std::vector<T> without(const std::vector<T>& list, const std::vector<int>& posit
 SharedNest::SharedNest(Tables& tables, const Pass& pass, Surroundings surroundings)
     : t_(tables),
       grain_(pass.grain),
-      shared_(pass.loops.chains.front().begin(),
-              pass.loops.chains.front().begin() + static_cast<std::ptrdiff_t>(pass.loops.shared)),
-      depth_(shared_dims(pass.loops)),
+      loops_(pass.loops),
+      shared_(loops_.shared_levels().begin(), loops_.shared_levels().end()),
+      depth_(static_cast<int>(shared_dims(loops_).size())),
+      leader_(loops_.leader()),
       schedules_(pass.stages) {
   use_one_index(pass);
-  keep_local(pass);
+  if (loops_.tiles())
+    keep_slices(pass);
+  else
+    keep_local(pass);
   for (std::size_t l = 0; l < shared_.size(); ++l)
     if (shared_[l].by == By::Core) memory_level_ = l + 1;
   const std::set<ArrayId> local(locals_.begin(), locals_.end());
@@ -51,14 +57,18 @@ SharedNest::SharedNest(Tables& tables, const Pass& pass, Surroundings surroundin
   find_early();
 }
 
-/// Shared dimensions have the index that the first stage gives them.
+const Dim& SharedNest::dim_of(const ChainLevel& level) const {
+  return stages_[leader_].dims[static_cast<std::size_t>(level.dim)];
+}
+
+/// Shared dimensions have the index that the leader gives them.
 void SharedNest::use_one_index(const Pass& pass) {
   for (const StageSchedule& schedule : pass.stages) {
     Stage stage = *schedule.stage;
     std::map<DimId, DimId> names;
-    for (std::size_t d = 0; d < static_cast<std::size_t>(depth_) && !stages_.empty(); ++d) {
-      names[stage.dims[d].id] = stages_.front().dims[d].id;
-      stage.dims[d].id = stages_.front().dims[d].id;
+    for (std::size_t d = 0; d < static_cast<std::size_t>(depth_) && stages_.size() > leader_; ++d) {
+      names[stage.dims[d].id] = stages_[leader_].dims[d].id;
+      stage.dims[d].id = stages_[leader_].dims[d].id;
     }
     for_each_slot(stage, [&](Expr& slot) {
       if (!slot) return;
@@ -74,11 +84,11 @@ void SharedNest::use_one_index(const Pass& pass) {
 
 /// The part of an array that an iteration computes has the dimensions that the shared loops do not run over.
 void SharedNest::keep_local(const Pass& pass) {
-  struct Part {
+  struct Dropped {
     ArrayId array;
     std::vector<int> dropped;
   };
-  std::map<ArrayId, Part> parts;
+  std::map<ArrayId, Dropped> parts;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     for (std::size_t o = 0; o < stages_[i].outputs.size(); ++o) {
       if (pass.stages[i].outputs[o].keep != Keep::Local) continue;
@@ -113,6 +123,45 @@ void SharedNest::keep_local(const Pass& pass) {
     });
 }
 
+/// Of a sliced stage, memory holds what an iteration needs.
+void SharedNest::keep_slices(const Pass& pass) {
+  for (const ChainLevel& level : shared_) {
+    const bool points = level.cut == Cut{};
+    origins_.push_back(points ? dim_of(level).id : t_.new_index(dim_of(level).name + "_tile"));
+  }
+  std::vector<const Stage*> stages;
+  for (const Stage& stage : stages_) stages.push_back(&stage);
+  std::vector<Slice> slices =
+      slices_of(t_.program(), stages, loops_, [&](std::size_t level) { return var_of(origins_[level]); });
+  for (std::size_t i = 0; i < leader_; ++i) {
+    const Stage& stage = stages_[i];
+    Part& part = parts_of_[i];
+    part.slice = std::move(slices[i]);
+    if (pass.stages[i].outputs.front().keep == Keep::Ring) {
+      part.slides = ring_dim(stage, part.slice, var_of(origins_.back()));
+      part.done = t_.new_variable(stage.name + "_done", Scalar::I64);
+    }
+    for (const Dim& dim : stage.dims) part.origin.push_back(t_.new_index(stage.name + "_" + dim.name));
+    for (const Output& output : stage.outputs) {
+      Box box;
+      for (std::size_t s = 0; s < output.at.size(); ++s) {
+        std::size_t d = 0;
+        while (stage.dims[d].id != as<IndexRef>(output.at[s])->dim) ++d;
+        const auto width = part.slice[d] ? width_of(*part.slice[d]) : std::nullopt;
+        const bool slides = part.slides == static_cast<int>(d);
+        if (slides) box.ring = static_cast<int>(s);
+        box.origin.push_back(width && !slides ? t_.index(part.origin[d]) : Expr{});
+        box.extents.push_back(!width   ? t_.program()[output.array].shape[s]
+                              : slides ? t_.number(static_cast<std::int64_t>(std::bit_ceil(
+                                             static_cast<std::uint64_t>(std::max<std::int64_t>(*width, 1)))))
+                                       : t_.number(std::max<std::int64_t>(*width, 1)));
+      }
+      t_.nest().boxes[output.array] = std::move(box);
+      locals_.push_back(output.array);
+    }
+  }
+}
+
 /// A member that runs through its points twice needs what it reads of the others each time.
 void SharedNest::find_early() {
   for (std::size_t i = stages_.size(); i-- > 0;) {
@@ -144,9 +193,9 @@ Code SharedNest::lower() {
     code.push_back({Let{parts, t_.pool().select(enough_points(), many, t_.number(1))}});
     parts_ = t_.index(parts);
   }
-  for (StageNest& member : members_) {
-    member.share(shared_.size(), part_, parts_);
-    append(code, member.before());
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (!loops_.is_sliced(i)) members_[i].share(shared_.size(), part_, parts_);
+    append(code, members_[i].before());
   }
   const bool twice = std::any_of(members_.begin(), members_.end(),
                                  [](const StageNest& member) { return member.needs_two_passes(); });
@@ -163,8 +212,8 @@ Code SharedNest::lower() {
 Code SharedNest::loops(bool first_pass) {
   first_pass_ = first_pass;
   Within within;
-  for (int d = 0; d < depth_; ++d) {
-    const Dim& dim = stages_.front().dims[static_cast<std::size_t>(d)];
+  for (const ChainLevel& level : shared_) {
+    const Dim& dim = dim_of(level);
     const Literal* lo = as<Literal>(dim.lo);
     if (lo && lo->value.i >= 0) within.positive.push_back(dim.hi);
   }
@@ -178,6 +227,7 @@ Code SharedNest::loops(bool first_pass) {
 }
 
 bool SharedNest::is_on_stack(ArrayId array) const {
+  if (t_.nest().boxes.contains(array)) return false;
   auto bytes = static_cast<std::int64_t>(byte_size(t_.program()[array].type));
   for (Expr extent : t_.program()[array].shape) {
     const Literal* literal = as<Literal>(extent);
@@ -199,39 +249,58 @@ Code SharedNest::from(std::size_t level) {
   if (level == shared_.size()) {
     append(code, iteration());
   } else {
-    const bool parts = shared_[level].cut.kind == Cut::Kind::Parts;
-    for (StageNest& member : members_)
-      if (!parts) append(code, member.open_all(static_cast<int>(level)));
-    code.push_back({parts ? part_loop(level) : point_loop(level)});
-    for (StageNest& member : members_)
-      if (!parts) append(code, member.close_all(static_cast<int>(level)));
+    const Cut& cut = shared_[level].cut;
+    if (level + 1 == shared_.size())
+      for (const auto& [member, part] : parts_of_)
+        if (part.slides) code.push_back({Local{part.done, t_.number(0)}});
+    if (cut.kind == Cut::Kind::Parts) {
+      code.push_back({part_loop(level)});
+    } else {
+      for (std::size_t i = leader_; i < members_.size(); ++i)
+        append(code, members_[i].open_all(static_cast<int>(level)));
+      code.push_back({cut.count > 1 ? tile_loop(level) : point_loop(level)});
+      for (std::size_t i = leader_; i < members_.size(); ++i)
+        append(code, members_[i].close_all(static_cast<int>(level)));
+    }
   }
   for (ArrayId array : memory) code.push_back({Free{array}});
   return code;
 }
 
 For SharedNest::part_loop(std::size_t level) {
-  const std::string& name = stages_.front().dims[static_cast<std::size_t>(shared_[level].dim)].name;
-  const StageNest::Range range = members_.front().range(shared_[level].dim);
+  const std::string& name = dim_of(shared_[level]).name;
+  const StageNest::Range range = members_[leader_].range(shared_[level].dim);
   For loop{.index = *part_, .lo = t_.number(0), .hi = parts_, .by = shared_[level].by};
   if (loop.by == By::Core) loop.enough = t_.compare(Prim::Gt, parts_, t_.number(1));
   const DimId begin = t_.new_index(name + "_begin"), end = t_.new_index(name + "_end");
   const Expr part = t_.index(*part_);
   loop.body.push_back({Let{begin, t_.start_of_part(range.lo, range.hi, part, parts_)}});
   loop.body.push_back({Let{end, t_.start_of_part(range.lo, range.hi, t_.add(part, t_.number(1)), parts_)}});
-  for (StageNest& member : members_)
-    append(loop.body, member.enter_part(shared_[level].dim, {t_.index(begin), t_.index(end)}));
+  for (std::size_t i = leader_; i < members_.size(); ++i)
+    append(loop.body, members_[i].enter_part(shared_[level].dim, {t_.index(begin), t_.index(end)}));
   append(loop.body, from(level + 1));
-  for (StageNest& member : members_) member.set_range(shared_[level].dim, range);
+  for (std::size_t i = leader_; i < members_.size(); ++i) members_[i].set_range(shared_[level].dim, range);
+  return loop;
+}
+
+For SharedNest::tile_loop(std::size_t level) {
+  const ChainLevel& here = shared_[level];
+  const StageNest::Range range = members_[leader_].range(here.dim);
+  For loop{.index = origins_[level], .lo = range.lo, .hi = range.hi, .step = here.cut.count, .by = here.by};
+  if (loop.by == By::Core && grain_ > 0) loop.enough = enough_points();
+  const DimId end = t_.new_index(dim_of(here).name + "_end");
+  const Expr first = t_.index(loop.index);
+  loop.body.push_back({Let{end, t_.min(t_.add(first, t_.number(here.cut.count)), range.hi)}});
+  for (std::size_t i = leader_; i < members_.size(); ++i)
+    members_[i].set_range(here.dim, {first, t_.index(end)});
+  append(loop.body, from(level + 1));
+  for (std::size_t i = leader_; i < members_.size(); ++i) members_[i].set_range(here.dim, range);
   return loop;
 }
 
 For SharedNest::point_loop(std::size_t level) {
-  const StageNest::Range range = members_.front().range(shared_[level].dim);
-  For loop{.index = stages_.front().dims[static_cast<std::size_t>(shared_[level].dim)].id,
-           .lo = range.lo,
-           .hi = range.hi,
-           .by = shared_[level].by};
+  const StageNest::Range range = members_[leader_].range(shared_[level].dim);
+  For loop{.index = dim_of(shared_[level]).id, .lo = range.lo, .hi = range.hi, .by = shared_[level].by};
   if (loop.by == By::Core && grain_ > 0) loop.enough = enough_points();
   loop.body = from(level + 1);
   return loop;
@@ -241,7 +310,33 @@ Code SharedNest::iteration() {
   Code code;
   for (ArrayId array : locals_)
     if (is_on_stack(array) && (!first_pass_ || early_.contains(array))) code.push_back({Local{array, {}}});
-  for (StageNest& member : members_) append(code, member.inside());
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    append(code, loops_.is_sliced(i) ? slice(i) : members_[i].inside());
+  return code;
+}
+
+/// What the members after this one read of it. Of a ring, only what is new is computed.
+Code SharedNest::slice(std::size_t member) {
+  const Part& part = parts_of_.at(member);
+  const Stage& stage = stages_[member];
+  const auto is_early = [&](const Output& output) { return early_.contains(output.array); };
+  if (first_pass_ && std::none_of(stage.outputs.begin(), stage.outputs.end(), is_early)) return {};
+  Code code, afterwards;
+  for (std::size_t d = 0; d < stage.dims.size(); ++d) {
+    if (!part.slice[d]) continue;
+    const Expr zero = t_.number(0), one = t_.number(1), extent = stage.dims[d].hi;
+    const Expr lo = expr_of(t_.pool(), part.slice[d]->lo), hi = expr_of(t_.pool(), part.slice[d]->hi);
+    Expr first = t_.max(t_.min(lo, t_.sub(extent, one)), zero);
+    if (part.slides == static_cast<int>(d)) first = t_.max(t_.read(part.done), first);
+    const DimId end = t_.new_index(stage.name + "_" + stage.dims[d].name + "_end");
+    code.push_back({Let{part.origin[d], first}});
+    code.push_back({Let{end, t_.min(t_.add(t_.max(hi, zero), one), extent)}});
+    members_[member].set_range(static_cast<int>(d), {t_.index(part.origin[d]), t_.index(end)});
+    if (part.slides == static_cast<int>(d))
+      afterwards.push_back(t_.put(part.done, {}, t_.max(t_.read(part.done), t_.index(end))));
+  }
+  append(code, members_[member].inside());
+  append(code, std::move(afterwards));
   return code;
 }
 

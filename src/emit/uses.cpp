@@ -44,6 +44,10 @@ class Collector {
     if (!uses.arrays.insert(memory(id)).second && shaped_.contains(id)) return;
     if (!shaped_.insert(id).second) return;
     for (Expr extent : program_[id].shape) expr(extent);
+    if (const auto box = nest_.boxes.find(id); box != nest_.boxes.end()) {
+      for (Expr e : box->second.origin) expr(e);
+      for (Expr e : box->second.extents) expr(e);
+    }
   }
   void write(ArrayId id) {
     array(id);

@@ -49,11 +49,12 @@ class Proposer {
   }
 
   /// What becomes of the outputs inside of shared loops; `cut`: the dimension that is cut into parts, or -1.
-  void outputs(int instance, int cut, Cluster& cluster) {
+  /// `local`: how often, in percent, they live inside of the loops only.
+  void outputs(int instance, int cut, Cluster& cluster, int local = 70) {
     Cluster alone;
     if (cut >= 0) merges(cut, alone);
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
-      if (rng_.chance(70))
+      if (rng_.chance(local))
         alone.stores.push_back({0, static_cast<int>(o), Keep::Local, -1});
       else
         store(static_cast<int>(o), alone);
@@ -268,6 +269,58 @@ Cluster random_together(const Program& program, const std::vector<const Stage*>&
   return cluster;
 }
 
+/// Could all but the last stage be sliced, for what they are?
+bool can_slice(const Program& program, const std::vector<const Stage*>& stages) {
+  return std::all_of(stages.begin(), stages.end() - 1,
+                     [&](const Stage* stage) { return !why_not_slice(program, *stage); });
+}
+
+/// Random tiles of the last stages, with slices of those before.
+Cluster random_tiles(const std::vector<const Stage*>& stages, Rng& rng) {
+  const auto sliced = static_cast<std::size_t>(rng.chance(75) ? static_cast<int>(stages.size()) - 1
+                                                              : rng.below(static_cast<int>(stages.size())));
+  const Stage& leader = *stages[sliced];
+  std::vector<ChainLevel> shared;
+  std::set<int> taken;
+  std::size_t most = leader.dims.size();
+  for (std::size_t i = sliced; i < stages.size(); ++i) most = std::min(most, stages[i]->dims.size());
+  for (int d = 0; d < static_cast<int>(most); ++d) {
+    if (!rng.chance(70)) continue;
+    shared.push_back({d, {Cut::Kind::Step, rng.pick({1, 1, 2, 3, 4, 8, 16})}, By::Seq});
+    if (shared.back().cut.count == 1) taken.insert(d);
+  }
+  if (rng.chance(40)) rng.shuffle(shared);
+  Cluster cluster;
+  int cut = -1;
+  if (!shared.empty() && rng.chance(50)) {
+    cut = rng.chance(70) ? shared.front().dim : shared.back().dim;
+    shared.insert(shared.begin(),
+                  {cut, {Cut::Kind::Parts, rng.pick({0, 1, 2, 3})}, rng.chance(75) ? By::Core : By::Seq});
+  } else if (!shared.empty() && rng.chance(30)) {
+    shared.front().by = By::Core;
+  }
+  ClusterLoops loops{shared.size(), {}, std::vector<bool>(stages.size(), false)};
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    Proposer proposer(*stages[i], rng);
+    std::vector<ChainLevel> own = proposer.inside();
+    if (i < sliced) {
+      loops.sliced[i] = true;
+      const Keep keep = rng.chance(50) ? Keep::Ring : Keep::Local;
+      for (std::size_t o = 0; o < stages[i]->outputs.size(); ++o)
+        cluster.stores.push_back({static_cast<int>(i), static_cast<int>(o), keep, -1});
+      loops.chains.push_back(std::move(own));
+    } else {
+      std::erase_if(own, [&](const ChainLevel& level) { return taken.contains(level.dim); });
+      loops.chains.push_back(shared);
+      loops.chains.back().insert(loops.chains.back().end(), own.begin(), own.end());
+      proposer.outputs(static_cast<int>(i), cut, cluster, 0);
+    }
+  }
+  cluster.grain = rng.pick({0, 0, 0, 5, 1000});
+  cluster.loops = tree_of(loops);
+  return cluster;
+}
+
 }  // namespace
 
 bool can_cluster(const std::shared_ptr<const Program>& program, std::span<const ClusterSets> lists) {
@@ -306,10 +359,31 @@ Plan random_plan(const std::shared_ptr<const Program>& program, const Machine& m
       std::vector<const Stage*> members;
       for (const Instance& instance : instances) members.push_back(stages.at(instance.name()));
       for (int tries = 0; tries < 12; ++tries) {
-        Cluster cluster = members.size() > 1 ? random_together(*fused, members, rng)
-                                             : Proposer(*members.front(), rng).propose();
+        const bool share = members.size() > 1 && most_shared(*fused, members) > 0 && rng.chance(70);
+        Cluster cluster = share                ? random_together(*fused, members, rng)
+                          : members.size() > 1 ? random_tiles(members, rng)
+                                               : Proposer(*members.front(), rng).propose();
         cluster.instances = instances;
         if (keep_if_legal([&](Plan& p) { p.blocks[b].clusters[c] = cluster; })) break;
+      }
+    }
+    // A cluster becomes part of the next one, in slices.
+    for (std::size_t c = 0; c + 1 < plan.blocks[b].clusters.size(); ++c) {
+      if (rng.chance(40)) continue;
+      std::vector<Instance> instances = plan.blocks[b].clusters[c].instances;
+      const std::vector<Instance>& next = plan.blocks[b].clusters[c + 1].instances;
+      instances.insert(instances.end(), next.begin(), next.end());
+      std::vector<const Stage*> members;
+      for (const Instance& instance : instances) members.push_back(stages.at(instance.name()));
+      if (!can_slice(*fused, members)) continue;
+      for (int tries = 0; tries < 12; ++tries) {
+        Cluster cluster = random_tiles(members, rng);
+        cluster.instances = instances;
+        const bool legal = keep_if_legal([&](Plan& p) {
+          p.blocks[b].clusters[c + 1] = cluster;
+          p.blocks[b].clusters.erase(p.blocks[b].clusters.begin() + static_cast<std::ptrdiff_t>(c));
+        });
+        if (legal) break;
       }
     }
     const int count = static_cast<int>(plan.blocks[b].clusters.size());
@@ -332,6 +406,7 @@ std::map<std::string, int> features_of(const Plan& plan) {
       if (cluster.instances.size() > 1) ++features["shared loops"];
       const auto loops = loops_of(cluster);
       if (!loops) continue;
+      if (loops->is_sliced(0)) ++features["sliced"];
       int previous = -1;
       bool reordered = false;
       for (const ChainLevel& level : loops->chains.front()) {

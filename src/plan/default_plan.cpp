@@ -7,6 +7,7 @@
 #include "plan/lifetimes.h"
 #include "plan/register_tile.h"
 #include "plan/reuse.h"
+#include "plan/tiles.h"
 #include "program/index_use.h"
 
 #include <algorithm>
@@ -42,6 +43,9 @@ constexpr std::int64_t block_rows = 16;
 /// still in the first-level cache when the next row reads it again.
 constexpr std::int64_t block_elements = 512, block_lines = 4;
 
+/// The share of the points of a slice that may be computed again in a neighbouring tile.
+constexpr double most_again = 0.5;
+
 /// Beyond this many copies of a body, code gets longer but not faster.
 constexpr std::int64_t most_copies = 64;
 
@@ -53,12 +57,12 @@ std::optional<std::int64_t> literal_extent(const Dim& dim) {
 
 class Proposer {
  public:
-  /// `shared`: so many outermost dimensions are not for this stage alone to decide about.
-  Proposer(const Program& program, const Machine& machine, const Stage& stage, int shared = 0)
-      : program_(program), machine_(machine), stage_(stage), shared_(shared) {
+  /// `taken`: loops around the stage visit the points of these dimensions.
+  Proposer(const Program& program, const Machine& machine, const Stage& stage, std::set<int> taken = {})
+      : program_(program), machine_(machine), stage_(stage), taken_(std::move(taken)) {
     vector_dim_ = find_vector_dim();
     find_small_folds();
-    if (shared == 0)
+    if (taken_.empty())
       tile_ = find_register_tile(program, machine, stage, is_small(vector_dim_) ? -1 : vector_dim_, small_);
   }
 
@@ -72,21 +76,26 @@ class Proposer {
     return cluster;
   }
 
-  /// Inside of given loops over the shared dimensions.
+  /// Inside of given loops.
   Cluster propose_inside(const Wishes& wishes, std::vector<ChainLevel> levels) const {
     Cluster cluster;
     cluster.instances.push_back({{stage_.name}, 0});
     cluster.grain = grain();
-    if (levels.front().cut.kind == Cut::Kind::Parts) merge_parts(levels.front().dim, cluster);
-    for (ChainLevel level : order(wishes)) {
-      if (level.dim < shared_) continue;
+    if (!levels.empty() && levels.front().cut.kind == Cut::Kind::Parts)
+      merge_parts(levels.front().dim, cluster);
+    const bool tiles = wishes.tiles && wishes.reorder && wishes.unroll && tile_;
+    for (ChainLevel level : tiles ? around_tile() : order(wishes)) {
+      if (taken_.contains(level.dim)) continue;
       if (wishes.lanes && level.dim == vector_dim_ && level.cut == Cut{}) level.by = By::Simd;
       levels.push_back(level);
     }
+    if (tiles) cluster.tiles.push_back({0, 0, last_cut_of_tile(levels)});
     store(wishes, cluster);
     cluster.loops = chain(levels);
     return cluster;
   }
+
+  int vector_dim() const { return vector_dim_; }
 
   bool is_short(int d) const {
     const auto extent = literal_extent(stage_.dims[d]);
@@ -140,12 +149,13 @@ class Proposer {
   int find_vector_dim() const {
     int best = -1, best_score = 0;
     // Outside of a dimension that runs in order is the better place for an independent one.
-    int first = shared_;
+    int first = 0;
     for (int d = first; d < static_cast<int>(stage_.dims.size()); ++d) {
       if (any_is_seq(d)) first = d;
     }
     for (int d = first; d < static_cast<int>(stage_.dims.size()); ++d) {
       const bool vectorisable =
+          !taken_.contains(d) &&
           std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
                       [&](const Output& o) { return is<Cat>(o.combine[d]) || is<Fold>(o.combine[d]); });
       if (!vectorisable) continue;
@@ -185,7 +195,7 @@ class Proposer {
   /// Fold dimensions with few points, known in advance, that are written out in the innermost loop.
   void find_small_folds() {
     std::int64_t copies = 1;
-    for (int d = static_cast<int>(stage_.dims.size()) - 1; d >= shared_; --d) {
+    for (int d = static_cast<int>(stage_.dims.size()) - 1; d >= 0 && !taken_.contains(d); --d) {
       const bool folds =
           !stage_.outputs.empty() && std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
                                                  [&](const Output& o) { return is<Fold>(o.combine[d]); });
@@ -198,7 +208,12 @@ class Proposer {
   }
 
   /// A fold that is the only dimension stays a loop.
-  int vector_only() const { return static_cast<int>(stage_.dims.size()) == shared_ + 1 ? shared_ : -1; }
+  int vector_only() const {
+    if (stage_.dims.size() != taken_.size() + 1) return -1;
+    int only = 0;
+    while (taken_.contains(only)) ++only;
+    return only;
+  }
 
   std::vector<ChainLevel> order(const Wishes& wishes) const {
     std::vector<ChainLevel> levels;
@@ -358,7 +373,7 @@ class Proposer {
   const Program& program_;
   const Machine& machine_;
   const Stage& stage_;
-  int shared_ = 0;
+  std::set<int> taken_;
   int vector_dim_ = -1;
   std::vector<int> small_;
   std::optional<RegisterTile> tile_;
@@ -378,6 +393,9 @@ class Planner {
     return std::move(planned_);
   }
 
+  /// The first stages of clusters for which there are no loops: nothing is planned for them.
+  const std::set<std::string>& refused() const { return refused_; }
+
  private:
   void block(const std::string& owner, int branch, const StageList& list, bool inside_parallel) {
     BlockPlan plan{owner, branch, {}};
@@ -385,21 +403,29 @@ class Planner {
     planned_.plan.blocks.push_back({});
     std::vector<const Stage*> order;
     for (const Stage& stage : list.stages) order.push_back(&stage);
+    std::vector<Group> groups;
     std::size_t first = 0;
     for (const std::size_t count : cluster_sizes(owner, branch, order.size())) {
+      groups.emplace_back();
+      groups.back().stages.assign(order.begin() + static_cast<std::ptrdiff_t>(first),
+                                  order.begin() + static_cast<std::ptrdiff_t>(first + count));
+      first += count;
+    }
+    if (!lists_.empty()) merge_in_tiles(groups, list, inside_parallel);
+    order.clear();
+    for (const Group& group : groups) order.insert(order.end(), group.stages.begin(), group.stages.end());
+    first = 0;
+    for (Group& group : groups) {
+      const std::size_t count = group.stages.size();
       const Site site{inside_parallel,
                       disposable_after(program_, list, std::span(order).subspan(first + count))};
       if (count > 1) {
         // Stages with blocks share no loops.
-        const auto stages = std::span(order).subspan(first, count);
-        if (auto cluster = together(stages, site)) {
+        auto cluster = group.tiles ? std::move(group.tiles) : together(group.stages, site);
+        if (cluster)
           plan.clusters.push_back(std::move(*cluster));
-        } else {
-          for (std::size_t k = first; k < first + count; ++k)
-            plan.clusters.push_back(
-                stage(*order[k],
-                      {inside_parallel, disposable_after(program_, list, std::span(order).subspan(k + 1))}));
-        }
+        else
+          refused_.insert(group.stages.front()->name);
         first += count;
         continue;
       }
@@ -416,6 +442,64 @@ class Planner {
     planned_.plan.blocks[position] = std::move(plan);
   }
 
+  /// Stages that become one cluster.
+  struct Group {
+    std::vector<const Stage*> stages;
+    std::optional<Cluster> tiles;  // its plan, if it is computed in tiles
+  };
+
+  /// Groups whose results only one later group reads become part of it, where tiles of that need slices of
+  /// them and little is computed again. The last ones come first.
+  void merge_in_tiles(std::vector<Group>& groups, const StageList& list, bool inside_parallel) {
+    for (std::size_t g = groups.size(); g-- > 1;) {
+      for (std::size_t p = g; p-- > 0;) {
+        if (!only_reader(groups, p, g, list)) continue;
+        Group both;
+        both.stages = groups[p].stages;
+        both.stages.insert(both.stages.end(), groups[g].stages.begin(), groups[g].stages.end());
+        std::vector<const Stage*> later;
+        for (std::size_t k = g + 1; k < groups.size(); ++k)
+          later.insert(later.end(), groups[k].stages.begin(), groups[k].stages.end());
+        both.tiles = in_tiles(both.stages, {inside_parallel, disposable_after(program_, list, later)});
+        if (!both.tiles) continue;
+        groups[g] = std::move(both);
+        groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(p));
+        p = --g;
+      }
+    }
+  }
+
+  /// Is what the stages of a group compute read by those of one other group, and by nobody else?
+  bool only_reader(const std::vector<Group>& groups, std::size_t p, std::size_t reader,
+                   const StageList& list) const {
+    bool read = false;
+    for (std::size_t k = 0; k < groups.size(); ++k) {
+      if (k == p) continue;
+      const bool reads =
+          std::any_of(groups[k].stages.begin(), groups[k].stages.end(), [&](const Stage* stage) {
+            return std::any_of(groups[p].stages.begin(), groups[p].stages.end(),
+                               [&](const Stage* producer) { return uses(*stage, *producer); });
+          });
+      if (reads && k != reader) return false;
+      read = read || reads;
+    }
+    if (!read) return false;
+    const std::set<ArrayId> disposable = disposable_after(program_, list, {});
+    return std::all_of(groups[p].stages.begin(), groups[p].stages.end(), [&](const Stage* stage) {
+      return !why_not_slice(program_, *stage) &&
+             std::all_of(stage->outputs.begin(), stage->outputs.end(),
+                         [&](const Output& output) { return disposable.contains(output.array); });
+    });
+  }
+
+  /// Does the stage need what the other computes, blocks included?
+  bool uses(const Stage& stage, const Stage& producer) const {
+    const auto needed = reads_of(program_, stage);
+    return std::any_of(producer.outputs.begin(), producer.outputs.end(), [&](const Output& output) {
+      return std::find(needed.begin(), needed.end(), output.array) != needed.end();
+    });
+  }
+
   /// How many stages each cluster of a list has.
   std::vector<std::size_t> cluster_sizes(const std::string& owner, int branch, std::size_t stages) const {
     for (const ClusterSets& list : lists_) {
@@ -430,7 +514,7 @@ class Planner {
   /// Stages that share their outer loops; nothing if no order of loops is good for all of them.
   std::optional<Cluster> together(std::span<const Stage* const> stages, const Site& site) {
     int depth = most_shared(program_, stages);
-    ensure(depth > 0, "default_plan: the sets of a cluster can share a loop");
+    if (depth == 0) return in_tiles(stages, site);
     // Rather a part of an array between loops for SIMD lanes than single values in a loop without.
     const bool lanes = std::any_of(stages.begin(), stages.end(), [&](const Stage* stage) {
       return static_cast<int>(stage->dims.size()) == depth && takes_lanes(*stage, depth - 1);
@@ -448,6 +532,74 @@ class Planner {
     return std::nullopt;
   }
 
+  /// Stages that are computed tile by tile: the last ones in tiles, the others in the slices that these need.
+  std::optional<Cluster> in_tiles(std::span<const Stage* const> stages, const Site& site) {
+    const std::size_t sliced = could_be_sliced(program_, stages, site);
+    std::optional<Reason> reason;
+    const int vector = Proposer(program_, machine_, *stages[sliced]).vector_dim();
+    if (sliced == 0) return std::nullopt;
+    for (TileLoops& tiles : tile_loops(program_, machine_, stages, sliced, vector)) {
+      if (tiles.again > most_again) continue;
+      for (const bool cores : {true, false}) {
+        if (cores && site.inside_parallel) continue;
+        if (!cores) tiles.shared.erase(tiles.shared.begin());
+        if (auto cluster = in_tiles(stages, tiles, site, reason)) return cluster;
+      }
+    }
+    if (reason) planned_.reasons.push_back(std::move(*reason));
+    return std::nullopt;
+  }
+
+  std::optional<Cluster> in_tiles(std::span<const Stage* const> stages, const TileLoops& tiles,
+                                  const Site& site, std::optional<Reason>& reason) const {
+    std::set<int> taken;
+    for (const ChainLevel& level : tiles.shared)
+      if (level.cut == Cut{}) taken.insert(level.dim);
+    Cluster cluster;
+    ClusterLoops loops{tiles.shared.size(), {}, {}};
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      const bool slice = i < tiles.sliced;
+      const Proposer proposer(program_, machine_, *stages[i], slice ? std::set<int>{} : taken);
+      std::optional<Cluster> best;
+      for (int mask = (1 << Wishes::count) - 1; mask >= 0 && !best; --mask) {
+        Wishes wishes = Wishes::of(mask);
+        if (slice && (wishes.stream || wishes.in_place)) continue;
+        Cluster alone = proposer.propose_inside(wishes, slice ? std::vector<ChainLevel>{} : tiles.shared);
+        if (slice)
+          for (std::size_t o = 0; o < stages[i]->outputs.size(); ++o)
+            alone.stores.push_back({0, static_cast<int>(o), tiles.keep, -1});
+        // What the judge of a whole cluster says about this stage alone.
+        if (why_illegal(program_, *stages[i], alone, site)) continue;
+        best = std::move(alone);
+      }
+      if (!best) return std::nullopt;
+      cluster.instances.push_back(best->instances.front());
+      cluster.grain = best->grain;
+      loops.chains.push_back(loops_of(*best)->chains.front());
+      loops.sliced.push_back(slice);
+      const auto take = [&](const auto& from, auto& to) {
+        for (auto item : from) {
+          item.instance = static_cast<int>(i);
+          to.push_back(item);
+        }
+      };
+      take(best->stores, cluster.stores);
+      take(best->merges, cluster.merges);
+      take(best->tiles, cluster.tiles);
+    }
+    cluster.loops = tree_of(loops);
+    auto illegal = why_illegal(program_, stages, cluster, site);
+    if (!illegal) return cluster;
+    if (!reason) reason = std::move(illegal);
+    return std::nullopt;
+  }
+
+  static std::set<int> first_dims(int depth) {
+    std::set<int> dims;
+    for (int d = 0; d < depth; ++d) dims.insert(d);
+    return dims;
+  }
+
   /// Could the dimension be given to SIMD lanes?
   static bool takes_lanes(const Stage& stage, int d) {
     const auto extent = literal_extent(stage.dims[d]);
@@ -462,7 +614,7 @@ class Planner {
     if (!cores) return levels;
     // How many points the outermost one has is rarely known: the two outermost ones have enough for all.
     const bool two_dims = depth > 1 && std::all_of(stages.begin(), stages.end(), [&](const Stage* stage) {
-                            const Proposer proposer(program_, machine_, *stage, depth);
+                            const Proposer proposer(program_, machine_, *stage, first_dims(depth));
                             return (proposer.is_short(0) || !literal_extent(stage->dims[0])) &&
                                    proposer.all_are_cat(0) && proposer.all_are_cat(1) &&
                                    !bounds_depend(*stage, 1, 0);
@@ -480,7 +632,7 @@ class Planner {
     Cluster cluster;
     ClusterLoops loops{shared.size(), {}};
     for (std::size_t i = 0; i < stages.size(); ++i) {
-      const Proposer proposer(program_, machine_, *stages[i], depth);
+      const Proposer proposer(program_, machine_, *stages[i], first_dims(depth));
       std::optional<Cluster> best;
       for (int mask = (1 << Wishes::count) - 1; mask >= 0 && !best; --mask) {
         Cluster alone = proposer.propose_inside(Wishes::of(mask), shared);
@@ -581,7 +733,25 @@ class Planner {
   const Machine& machine_;
   std::span<const ClusterSets> lists_;
   Planned planned_;
+  std::set<std::string> refused_;
 };
+
+/// The clusters with one of these stages as their first are cut into their sets.
+std::vector<ClusterSets> cut_apart(std::span<const ClusterSets> lists, const std::set<std::string>& firsts) {
+  std::vector<ClusterSets> result(lists.begin(), lists.end());
+  for (ClusterSets& list : result) {
+    std::vector<std::vector<StageSet>> clusters;
+    for (std::vector<StageSet>& cluster : list.clusters) {
+      if (!firsts.contains(cluster.front().back())) {
+        clusters.push_back(std::move(cluster));
+        continue;
+      }
+      for (StageSet& set : cluster) clusters.push_back({std::move(set)});
+    }
+    list.clusters = std::move(clusters);
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -593,7 +763,14 @@ Planned default_plan(const std::shared_ptr<const Program>& program, const Machin
                      std::span<const ClusterSets> lists) {
   const auto fused = fuse_clusters(program, lists);
   ensure(bool(fused), "default_plan: the sets can be joined");
-  Planned planned = Planner(**fused, machine, lists).run();
+  Planner planner(**fused, machine, lists);
+  Planned planned = planner.run();
+  if (!planner.refused().empty()) {
+    // Alone, stages may be others than together: they are fused again.
+    Planned again = default_plan(program, machine, cut_apart(lists, planner.refused()));
+    again.reasons.insert(again.reasons.begin(), planned.reasons.begin(), planned.reasons.end());
+    return again;
+  }
   for (BlockPlan& block : planned.plan.blocks) {
     for (const ClusterSets& list : lists) {
       if (list.owner != block.owner || list.branch != block.branch) continue;

@@ -182,7 +182,7 @@ class Elaboration {
       const Stage& stage = *here.stages()[i];
       const std::vector<ChainLevel>& levels = result.loops.chains[i];
       any_loop = any_loop || !levels.empty();
-      schedule_.loops += static_cast<int>(levels.size() - result.loops.shared);
+      schedule_.loops += static_cast<int>(levels.size() - result.loops.outside(i));
       const bool parallel =
           inside_parallel ||
           std::any_of(levels.begin(), levels.end(), [](const ChainLevel& l) { return l.by == By::Core; });
@@ -242,7 +242,7 @@ class Elaboration {
         const Output& output = scheduled.stage->outputs[o];
         for (ArrayId array : defined_arrays(output)) own.insert(array);
         if (scheduled.outputs[o].keep == Keep::Alias) elsewhere.insert(*output.into);
-        if (scheduled.outputs[o].keep == Keep::Local) elsewhere.insert(output.array);
+        if (is_local(scheduled.outputs[o].keep)) elsewhere.insert(output.array);
       }
     }
     for (const Carry& carry : here.list.carries) elsewhere.insert(carry.inside);

@@ -52,8 +52,13 @@ class Judge {
     if (has_carries()) return carried();
     workers();
     tiles();
+    merge_of(-1);  // all of them name outputs, even if there is none
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) output(stage_.outputs[o], static_cast<int>(o));
-    if (has_effects(stage_)) in_order("an effect happens in it");
+    if (has_effects(stage_)) {
+      in_order("an effect happens in it");
+      if (!levels_.empty() && levels_.front().cut.kind == Cut::Kind::Parts && runs_from_right())
+        refuse("direction", "an effect happens in it, and its parts do not run from the right as it does");
+    }
     lanes();
     unrolled();
     stores();
@@ -252,6 +257,15 @@ class Judge {
         refuse("illegal-order", "the points of the stage are visited in order: " + why);
       previous = level.dim;
     }
+  }
+
+  bool runs_from_right() const {
+    return std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [](const Output& output) {
+      return std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& combine) {
+        const Scan* scan = std::get_if<Scan>(&combine);
+        return scan && scan->from == Direction::Right;
+      });
+    });
   }
 
   void output(const Output& output, int position) const {

@@ -5,6 +5,7 @@
 #include "plan/plan.h"
 #include "program/reason.h"
 #include "program/regroup.h"
+#include "slice/slice.h"
 
 #include <optional>
 #include <set>
@@ -45,7 +46,18 @@ struct ChainLevel {
 /// The loops of a cluster: those that all instances share, and inside of them those of each instance alone.
 struct ClusterLoops {
   std::size_t shared = 0;
-  std::vector<std::vector<ChainLevel>> chains;  // of every instance, the shared loops included
+  std::vector<std::vector<ChainLevel>> chains;  // of every instance; those of sliced ones begin inside
+  std::vector<bool> sliced = {};                // by instance; empty: none is
+
+  bool is_sliced(std::size_t instance) const { return instance < sliced.size() && sliced[instance]; }
+  /// How many loops of the instance's chain are shared ones.
+  std::size_t outside(std::size_t instance) const { return is_sliced(instance) ? 0 : shared; }
+  /// The first instance that the shared loops run over.
+  std::size_t leader() const;
+  /// The shared loops, as loops of the leader.
+  std::span<const ChainLevel> shared_levels() const { return std::span(chains[leader()]).first(shared); }
+  /// Do iterations of the shared loops have several points, or parts of other stages?
+  bool tiles() const;
 };
 
 /// Nothing if the loops do not have this form. With one instance, no loop is shared.
@@ -57,7 +69,17 @@ LoopTree tree_of(const ClusterLoops& loops);
 /// The cluster as if this instance were alone in it.
 Cluster only(const Cluster& cluster, const ClusterLoops& loops, int instance);
 
-/// The dimensions of shared loops, which are the outermost ones of all instances.
-int shared_dims(const ClusterLoops& loops);
+/// The dimensions of shared loops.
+std::set<int> shared_dims(const ClusterLoops& loops);
+
+/// What an iteration of the shared loops computes of each stage. `origin` names the first index of a shared
+/// loop's iteration.
+std::vector<Slice> slices_of(const Program& program, std::span<const Stage* const> stages,
+                             const ClusterLoops& loops,
+                             const std::function<poly::Var(std::size_t level)>& origin);
+
+/// The dimension along which a ring slides when the innermost shared loop goes on, whose index is `index`;
+/// nothing if it does not slide along one, or not in whole rows.
+std::optional<int> ring_dim(const Stage& stage, const Slice& slice, poly::Var index);
 
 }  // namespace twill

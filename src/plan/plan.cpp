@@ -33,7 +33,7 @@ std::string_view name_of(By by) {
 }
 
 std::string_view name_of(Keep keep) {
-  static constexpr std::array<std::string_view, 3> words{"full", "alias", "local"};
+  static constexpr std::array<std::string_view, 4> words{"full", "alias", "local", "ring"};
   return word(words, keep);
 }
 

@@ -58,7 +58,9 @@ using LoopTree = std::vector<std::variant<Loop, Leaf>>;
 /// A loop over one axis per instance below it, all with the same range. An axis may be cut by several
 /// loops, from outer to inner; the innermost visits the points (a step of 1). A loop by Unroll is written
 /// out: its points are known in advance, or as many as the step of the loop around it over the same axis.
-/// Several items in `body` are phases that run one after the other in every iteration.
+/// Several items in `body` are phases that run one after the other in every iteration. An instance that has
+/// no axis in the loops around the phases is sliced: every iteration computes, of it, what the phases after
+/// it read (slice/slice.h).
 struct Loop {
   std::vector<Axis> axes;
   Cut cut;
@@ -72,7 +74,12 @@ enum class Keep : std::uint8_t {
   Full,   // the whole array, in memory of its own
   Alias,  // in place: in the memory of the array it is `into`
   Local,  // what one iteration of the shared loops computes: only the other instances inside of them read it
+  Ring,   // the same, and what the next iterations of the innermost shared loop need of it as well: they
+         // compute only what is new
 };
+
+/// Does the array live inside of the shared loops only?
+constexpr bool is_local(Keep keep) { return keep == Keep::Local || keep == Keep::Ring; }
 
 struct Store {
   int instance = 0;
@@ -120,8 +127,8 @@ struct Cluster {
 };
 
 /// The clusters of one list of stages, in order: the program's own (owner is empty) or those of a block
-/// nested in a stage (`branch`: 0 for a nested block or `then`, 1 for `otherwise`). A stage that is in none of
-/// them is computed again wherever it is read.
+/// nested in a stage (`branch`: 0 for a nested block or `then`, 1 for `otherwise`). A stage that is in none
+/// of them is computed again wherever it is read.
 struct BlockPlan {
   std::string owner;
   int branch = 0;

@@ -135,7 +135,7 @@ Cluster cluster_of(const Json& json) {
   cluster.loops = tree_of(json, "loops");
   for (const Json& s : list(json, "stores")) {
     cluster.stores.push_back({integer(s, "instance"), integer(s, "output"),
-                              enum_of<Keep>(s, "keep", 3, "way to keep an output"),
+                              enum_of<Keep>(s, "keep", 4, "way to keep an output"),
                               integer<std::int64_t>(s, "stream_above")});
   }
   for (const Json& m : list(json, "merges")) {

@@ -16,8 +16,8 @@ constexpr std::int64_t vectors_in_row = 2;
 constexpr std::int64_t most_rows = 8;
 /// Rows that share lanes of a sum.
 constexpr std::int64_t few_rows = 4;
-/// Of a window that slides over rows: rows of the result, and rows of the window that are summed up at once. Ten
-/// rows are loaded for thirty products then, and filters of five rows, which are common, leave no rest.
+/// Of a window that slides over rows: rows of the result, and rows of the window that are summed up at once.
+/// Ten rows are loaded for thirty products then, and filters of five rows, which are common, leave no rest.
 constexpr std::int64_t rows_under_window = 6, rows_of_window = 5;
 
 class Search {

@@ -35,7 +35,7 @@ class Counter {
     for (const StageSchedule& stage : pass.stages) {
       for (std::size_t o = 0; o < stage.outputs.size(); ++o)
         for (ArrayId array : defined_arrays(stage.stage->outputs[o]))
-          (stage.outputs[o].keep == Keep::Local ? local : writes).insert(array);
+          (is_local(stage.outputs[o].keep) ? local : writes).insert(array);
       // What blocks read is counted by their own passes.
       if (stage.blocks.empty())
         for (ArrayId array : reads_of(program_, *stage.stage)) reads.insert(array);

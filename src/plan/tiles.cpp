@@ -1,0 +1,264 @@
+#include "plan/tiles.h"
+
+#include "fuse/share.h"
+#include "program/affine_of.h"
+#include "program/index_use.h"
+
+#include <algorithm>
+
+namespace twill {
+
+namespace {
+
+/// A row of a tile has at least so many elements, if it has that many at all …
+constexpr std::int64_t least_row = 256;
+/// … and no more than these.
+constexpr std::int64_t most_row = 8192;
+/// Rows of a tile that does not slide.
+constexpr std::int64_t most_rows = 64;
+/// Lines of a plane, if rings hold planes.
+constexpr std::int64_t lines = 16;
+/// An extent that nobody knows.
+constexpr std::int64_t guess = 1024;
+
+class Search {
+ public:
+  Search(const Program& program, const Machine& machine, std::span<const Stage* const> stages,
+         std::size_t sliced, int vector)
+      : program_(program),
+        machine_(machine),
+        stages_(stages),
+        sliced_(sliced),
+        leader_(*stages[sliced]),
+        vector_(vector) {}
+
+  std::vector<TileLoops> run() {
+    find_dims();
+    std::vector<TileLoops> found;
+    if (dims_.empty()) return found;
+    if (auto loops = rings()) found.push_back(std::move(*loops));
+    found.push_back(strips());
+    for (TileLoops& loops : found) loops.again = computed_again(loops);
+    return found;
+  }
+
+ private:
+  /// The slices if the innermost shared loops have so many points in an iteration.
+  std::vector<Slice> slices(const std::vector<ChainLevel>& shared) const {
+    ClusterLoops loops;
+    loops.shared = shared.size();
+    loops.chains.assign(stages_.size(), shared);
+    loops.sliced.assign(stages_.size(), false);
+    for (std::size_t i = 0; i < sliced_; ++i) {
+      loops.sliced[i] = true;
+      loops.chains[i].clear();
+    }
+    return slices_of(program_, stages_, loops, [&](std::size_t level) { return index(shared[level].dim); });
+  }
+
+  poly::Var index(int d) const { return var_of(leader_.dims[static_cast<std::size_t>(d)].id); }
+
+  /// Does a read move along one of the dimensions of the leader?
+  bool moves(const Stage& stage, const Slice& slice, Expr read, const std::set<poly::Var>& along) const {
+    for (std::size_t d = 0; d < slice.size(); ++d) {
+      if (!slice[d] || !mentions(read, stage.dims[d].id)) continue;
+      for (const poly::Var var : along)
+        if (slice[d]->lo.mentions(var) || slice[d]->hi.mentions(var)) return true;
+    }
+    return false;
+  }
+
+  /// Would a long fold read all of an array again for every tile?
+  bool reads_all_again(std::size_t i, const Slice& slice, const std::set<poly::Var>& along) const {
+    const Stage& stage = *stages_[i];
+    bool found = false;
+    for (std::size_t d = 0; d < stage.dims.size(); ++d) {
+      const Literal* extent = as<Literal>(stage.dims[d].hi);
+      if (!is<Fold>(stage.outputs.front().combine[d]) || (extent && extent->value.i <= least_row)) continue;
+      for_each_expr(stage, [&](Expr root) {
+        visit(root, [&](Expr node) {
+          const Read* read = as<Read>(node);
+          found = found || (read && mentions(node, stage.dims[d].id) && !moves(stage, slice, node, along));
+        });
+      });
+    }
+    return found;
+  }
+
+  /// The dimensions that every slice moves along: tiles along others would compute the same again. And those
+  /// along which slices overlap.
+  void find_dims() {
+    const std::span<const Stage* const> tiled = stages_.subspan(sliced_);
+    const int most = tiled.size() == 1 ? static_cast<int>(leader_.dims.size()) : most_shared(program_, tiled);
+    std::vector<ChainLevel> points;
+    for (int d = 0; d < most; ++d)
+      if (std::all_of(tiled.begin(), tiled.end(), [&](const Stage* stage) { return can_cut(*stage, d); }))
+        points.push_back({d, {}, By::Seq});
+    if (points.empty()) return;
+    const std::vector<Slice> found = slices(points);
+    for (const ChainLevel& level : points) {
+      bool everywhere = true, overlaps = false;
+      for (std::size_t i = 0; i < sliced_; ++i) {
+        bool moves = false;
+        for (const std::optional<Span>& span : found[i]) {
+          if (!span || (!span->lo.mentions(index(level.dim)) && !span->hi.mentions(index(level.dim))))
+            continue;
+          moves = true;
+          overlaps = overlaps || width_of(*span) > 1;
+        }
+        everywhere = everywhere && moves;
+      }
+      if (!everywhere) continue;
+      dims_.push_back(level.dim);
+      if (overlaps) overlapping_.insert(level.dim);
+    }
+    std::set<poly::Var> along;
+    for (const int d : dims_) along.insert(index(d));
+    for (std::size_t i = 0; i < sliced_; ++i)
+      if (reads_all_again(i, found[i], along)) return dims_.clear();
+    // Several tiled stages share the outermost dimensions, without gaps.
+    if (tiled.size() > 1)
+      for (std::size_t k = 0; k < dims_.size(); ++k)
+        if (dims_[k] != static_cast<int>(k)) dims_.resize(k);
+  }
+
+  /// Folds only where they are the outermost loops: inside, an element of the output is one tile's.
+  static bool can_cut(const Stage& stage, int d) {
+    return std::all_of(stage.outputs.begin(), stage.outputs.end(),
+                       [&](const Output& output) {
+                         const auto end = output.combine.begin() + d + 1;
+                         return is<Cat>(output.combine[static_cast<std::size_t>(d)]) ||
+                                std::all_of(output.combine.begin(), end, is<Fold>);
+                       }) &&
+           std::none_of(stage.dims.begin(), stage.dims.end(), [&](const Dim& dim) {
+             const int e = static_cast<int>(&dim - stage.dims.data());
+             return bounds_depend(stage, e, d) || bounds_depend(stage, d, e);
+           });
+  }
+
+  bool has(int d) const { return std::find(dims_.begin(), dims_.end(), d) != dims_.end(); }
+
+  /// One row after the other, with what the next ones need of the slices in rings.
+  std::optional<TileLoops> rings() const {
+    const auto slides = std::find_if(dims_.begin(), dims_.end(),
+                                     [&](int d) { return d != vector_ && overlapping_.contains(d); });
+    if (slides == dims_.end()) return std::nullopt;
+    TileLoops loops{sliced_, {{*slides, {Cut::Kind::Parts, 0}, By::Core}}, Keep::Ring};
+    for (const int d : dims_) {
+      if (d == *slides || d == vector_) continue;
+      loops.shared.push_back({d, {Cut::Kind::Step, overlapping_.contains(d) ? lines : 1}, By::Seq});
+    }
+    if (has(vector_)) loops.shared.push_back({vector_, {Cut::Kind::Step, least_row}, By::Seq});
+    loops.shared.push_back({*slides, {}, By::Seq});
+    if (has(vector_)) widen(loops.shared, loops.shared.size() - 2, most_row);
+    return loops;
+  }
+
+  /// One tile after the other, each computed anew.
+  TileLoops strips() const {
+    TileLoops loops{sliced_, {{dims_.front(), {Cut::Kind::Parts, 0}, By::Core}}, Keep::Local};
+    for (const int d : dims_)
+      loops.shared.push_back({d, {Cut::Kind::Step, d == vector_ ? least_row : 2}, By::Seq});
+    if (has(vector_)) {
+      for (std::size_t l = 1; l < loops.shared.size(); ++l)
+        if (loops.shared[l].dim == vector_) widen(loops.shared, l, dims_.size() == 1 ? 1024 : most_row);
+    }
+    for (std::size_t l = loops.shared.size(); l-- > 1;)
+      if (loops.shared[l].dim != vector_) widen(loops.shared, l, most_rows);
+    return loops;
+  }
+
+  /// Makes the iterations of a loop larger as long as the slices stay in a quarter of a core's own cache.
+  void widen(std::vector<ChainLevel>& shared, std::size_t level, std::int64_t most) const {
+    Cut& cut = shared[level].cut;
+    while (cut.count < most) {
+      cut.count *= 2;
+      if (bytes(shared) <= room()) continue;
+      cut.count /= 2;
+      return;
+    }
+  }
+
+  double bytes(const std::vector<ChainLevel>& shared) const {
+    const std::vector<Slice> found = slices(shared);
+    double sum = 0;
+    for (std::size_t i = 0; i < sliced_; ++i) {
+      double points = 1;
+      for (std::size_t d = 0; d < found[i].size(); ++d) {
+        const auto& combine = stages_[i]->outputs.front().combine[d];
+        if (!is<Cat>(combine)) continue;
+        const Literal* extent = as<Literal>(stages_[i]->dims[d].hi);
+        points *= static_cast<double>(found[i][d] ? *width_of(*found[i][d])
+                                      : extent    ? extent->value.i
+                                                  : guess);
+      }
+      for (const Output& output : stages_[i]->outputs)
+        sum += points * static_cast<double>(byte_size(program_[output.array].type));
+    }
+    return sum;
+  }
+
+  /// Of the stage of which most is computed again: how many points a tile computes for each that is its own.
+  double computed_again(const TileLoops& loops) const {
+    const std::vector<Slice> found = slices(loops.shared);
+    double most = 0;
+    for (std::size_t i = 0; i < sliced_; ++i) {
+      double points = 1;
+      for (const std::optional<Span>& span : found[i]) {
+        if (!span) continue;
+        for (std::size_t l = 0; l < loops.shared.size(); ++l) {
+          const ChainLevel& level = loops.shared[l];
+          const bool slides = loops.keep == Keep::Ring && l + 1 == loops.shared.size();
+          if (level.cut.kind == Cut::Kind::Parts || slides) continue;
+          const poly::Var origin = index(level.dim);
+          if (!span->lo.mentions(origin)) continue;
+          const Span both{span->lo, span->lo.substitute(origin, poly::Affine(origin) + level.cut.count)};
+          const auto width = width_of(*span), step = width_of(both);
+          if (width && step && *step > 1)
+            points *= static_cast<double>(*width) / static_cast<double>(*step - 1);
+        }
+      }
+      most = std::max(most, points - 1);
+    }
+    return most;
+  }
+
+  /// The largest cache that a core has for itself.
+  double room() const {
+    std::int64_t most = 1 << 18;
+    for (const MemoryLayer& layer : machine_.memory)
+      if (layer.automatic && layer.instances >= machine_.count(CoreKind::Core))
+        most = std::max(most, layer.bytes);
+    return static_cast<double>(most) / 4;
+  }
+
+  const Program& program_;
+  const Machine& machine_;
+  std::span<const Stage* const> stages_;
+  std::size_t sliced_;
+  const Stage& leader_;
+  int vector_;
+  std::vector<int> dims_;
+  std::set<int> overlapping_;
+};
+
+}  // namespace
+
+std::size_t could_be_sliced(const Program& program, std::span<const Stage* const> stages, const Site& site) {
+  std::size_t count = 0;
+  for (; count + 1 < stages.size(); ++count) {
+    const Stage& stage = *stages[count];
+    const bool only_here = std::all_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& output) {
+      return site.disposable.contains(output.array) && program[output.array].rank() > 0;
+    });
+    if (!only_here || why_not_slice(program, stage)) break;
+  }
+  return count;
+}
+
+std::vector<TileLoops> tile_loops(const Program& program, const Machine& machine,
+                                  std::span<const Stage* const> stages, std::size_t sliced, int vector) {
+  return Search(program, machine, stages, sliced, vector).run();
+}
+
+}  // namespace twill

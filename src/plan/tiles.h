@@ -1,0 +1,25 @@
+// Loops for a cluster that is cut into tiles: the last stages decide, the others are sliced.
+#pragma once
+
+#include "machine/machine.h"
+#include "plan/legality.h"
+
+namespace twill {
+
+/// Loops around all stages of a cluster, of which the first `sliced` are computed in slices.
+struct TileLoops {
+  std::size_t sliced = 0;
+  std::vector<ChainLevel> shared;
+  Keep keep = Keep::Local;  // of what is sliced
+  double again = 0;         // the share of points that neighbouring tiles compute as well
+};
+
+/// How many of the first stages could be sliced: they compute what only the stages after them read.
+std::size_t could_be_sliced(const Program& program, std::span<const Stage* const> stages, const Site& site);
+
+/// The better ones first. `vector`: the dimension of the first stage that is not sliced whose neighbours are
+/// neighbours in memory. Nothing if slices would be computed again and again.
+std::vector<TileLoops> tile_loops(const Program& program, const Machine& machine,
+                                  std::span<const Stage* const> stages, std::size_t sliced, int vector);
+
+}  // namespace twill

@@ -1,0 +1,294 @@
+#include "slice/slice.h"
+
+#include "base/error.h"
+#include "fuse/profit.h"
+#include "program/affine_of.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace twill {
+
+using poly::Affine;
+using poly::Var;
+
+namespace {
+
+/// A bound of the sum: in every division that does not come out even, the remainder is dropped or rounded up,
+/// so that sums whose divisions differ by a constant can be compared.
+Affine without_remainders(const Affine& sum, bool upper) {
+  Affine result = sum.constant();
+  for (const Affine::Term& term : sum.terms()) {
+    if (const Var* var = std::get_if<Var>(&term.atom)) {
+      result = result + Affine(*var) * term.factor;
+      continue;
+    }
+    const Affine::Division& division = *std::get<1>(term.atom);
+    const bool up = upper == (term.factor > 0);
+    const Affine numerator = without_remainders(division.numerator, up);
+    const std::int64_t rest = poly::floor_mod(numerator.constant(), division.divisor);
+    Affine even = floor_div(numerator - rest, division.divisor);
+    if (up && rest > 0) even = even + 1;
+    result = result + even * term.factor;
+  }
+  return result;
+}
+
+/// The difference of two sums, or an upper bound of it, if that is a number.
+std::optional<std::int64_t> most(const Affine& a, const Affine& b) {
+  const Affine exact = a - b;
+  if (exact.is_constant()) return exact.constant();
+  const Affine bound = without_remainders(a, true) - without_remainders(b, false);
+  return bound.is_constant() ? std::optional(bound.constant()) : std::nullopt;
+}
+
+/// The span that covers both; nothing if they cannot be compared.
+std::optional<Span> hull(const Span& a, const Span& b) {
+  const auto pick = [](const Affine& x, const Affine& y, bool upper) -> std::optional<Affine> {
+    const Affine difference = x - y;
+    if (difference.is_constant()) return (difference.constant() > 0) == upper ? x : y;
+    const Affine p = without_remainders(x, upper), q = without_remainders(y, upper);
+    const Affine bound = p - q;
+    if (!bound.is_constant()) return std::nullopt;
+    return (bound.constant() > 0) == upper ? p : q;
+  };
+  const auto lo = pick(a.lo, b.lo, false), hi = pick(a.hi, b.hi, true);
+  if (!lo || !hi) return std::nullopt;
+  return Span{*lo, *hi};
+}
+
+/// What the expressions of a stage take their values from, if only a slice of the stage runs.
+class Values {
+ public:
+  Values(const Stage& stage, const Slice& slice) : stage_(stage), slice_(slice) {}
+
+  std::optional<Span> of(Expr e) const {
+    const auto affine = affine_of(e);
+    if (!affine || affine->mentions(Var::Kind::Term)) return std::nullopt;
+    const auto lo = bound(*affine, false), hi = bound(*affine, true);
+    if (!lo || !hi) return std::nullopt;
+    return Span{*lo, *hi};
+  }
+
+ private:
+  std::optional<Affine> bound(const Affine& sum, bool upper) const {
+    Affine result = sum.constant();
+    for (const Affine::Term& term : sum.terms()) {
+      const bool up = upper == (term.factor > 0);
+      std::optional<Affine> value;
+      if (const Var* var = std::get_if<Var>(&term.atom)) {
+        value = end(*var, up);
+      } else {
+        const Affine::Division& division = *std::get<1>(term.atom);
+        value = bound(division.numerator, up);
+        if (value) value = floor_div(*value, division.divisor);
+      }
+      if (!value) return std::nullopt;
+      result = result + *value * term.factor;
+    }
+    return result;
+  }
+
+  /// The least or the greatest value of a variable.
+  std::optional<Affine> end(Var var, bool upper) const {
+    for (std::size_t d = 0; d < stage_.dims.size(); ++d) {
+      const Dim& dim = stage_.dims[d];
+      if (!(var_of(dim.id) == var)) continue;
+      if (slice_[d]) return upper ? slice_[d]->hi : slice_[d]->lo;
+      const auto affine = affine_of(upper ? dim.hi : dim.lo);
+      if (!affine || affine->mentions(Var::Kind::Term)) return std::nullopt;
+      return bound(upper ? *affine - 1 : *affine, upper);
+    }
+    return Affine(var);
+  }
+
+  const Stage& stage_;
+  const Slice& slice_;
+};
+
+/// The dimension whose index the subscript is.
+int dim_of(const Stage& stage, Expr subscript) {
+  const IndexRef* index = as<IndexRef>(subscript);
+  for (std::size_t d = 0; d < stage.dims.size(); ++d)
+    if (index && stage.dims[d].id == index->dim) return static_cast<int>(d);
+  return -1;
+}
+
+/// Collects what readers need of a producer.
+class Demand {
+ public:
+  Demand(const Program& program, const Stage& producer)
+      : program_(program),
+        producer_(producer),
+        spans_(producer.dims.size()),
+        whole_(producer.dims.size(), false) {}
+
+  void add(const Stage& reader, const Slice& slice) {
+    const Values values(reader, slice);
+    for_each_expr(reader, [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const Read* read = as<Read>(node);
+        if (!read) return;
+        for (const Output& output : producer_.outputs) {
+          if (read->array != output.array) continue;
+          for (std::size_t s = 0; s < output.at.size(); ++s)
+            add(dim_of(producer_, output.at[s]), node->args[s], read->rules[s], values);
+        }
+      });
+    });
+  }
+
+  Slice result() const {
+    Slice slice(producer_.dims.size());
+    for (std::size_t d = 0; d < slice.size(); ++d)
+      if (!whole_[d] && spans_[d] && width_of(*spans_[d])) slice[d] = spans_[d];
+    return slice;
+  }
+
+ private:
+  void add(int dim, Expr subscript, Boundary rule, const Values& values) {
+    const auto d = static_cast<std::size_t>(dim);
+    std::optional<Span> span;
+    const bool stays = rule != Boundary::Mirror && rule != Boundary::Wrap;
+    if (stays && !whole_[d]) span = values.of(subscript);
+    if (span && spans_[d]) span = hull(*spans_[d], *span);
+    if (span)
+      spans_[d] = span;
+    else
+      whole_[d] = true;
+  }
+
+  const Program& program_;
+  const Stage& producer_;
+  std::vector<std::optional<Span>> spans_;
+  std::vector<bool> whole_;
+};
+
+/// Is the extent above zero wherever the stage has a point?
+bool has_elements(const Stage& stage, Expr extent) {
+  const Literal* literal = as<Literal>(extent);
+  return (literal && literal->value.i > 0) ||
+         std::any_of(stage.dims.begin(), stage.dims.end(), [&](const Dim& dim) {
+           const Literal* lo = as<Literal>(dim.lo);
+           return dim.hi == extent && lo && lo->value.i >= 0;
+         });
+}
+
+/// Could the expression end a run with an error?
+bool may_fail(const Program& program, const Stage& stage, Expr root) {
+  bool found = false;
+  visit(root, [&](Expr node) {
+    const Read* read = as<Read>(node);
+    if (!read) {
+      found = found || is_partial(node, program.functions);
+      return;
+    }
+    for (std::size_t s = 0; s < read->rules.size(); ++s) {
+      const Boundary rule = read->rules[s];
+      const bool bends = rule == Boundary::Clamp || rule == Boundary::Mirror || rule == Boundary::Wrap;
+      found = found || rule == Boundary::Checked ||
+              (bends && !has_elements(stage, program[read->array].shape[s]));
+    }
+  });
+  return found;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> width_of(const Span& span) {
+  const auto difference = most(span.hi, span.lo);
+  return difference ? std::optional(*difference + 1) : std::nullopt;
+}
+
+bool slides_along(const Span& span, Var var) {
+  const std::function<bool(const Affine&)> grows = [&](const Affine& sum) {
+    return std::all_of(sum.terms().begin(), sum.terms().end(), [&](const Affine::Term& term) {
+      if (const Var* own = std::get_if<Var>(&term.atom)) return !(*own == var) || term.factor > 0;
+      const Affine::Division& division = *std::get<1>(term.atom);
+      return !division.numerator.mentions(var) || (term.factor > 0 && grows(division.numerator));
+    });
+  };
+  return (span.lo.mentions(var) || span.hi.mentions(var)) && grows(span.lo) && grows(span.hi);
+}
+
+std::optional<Reason> why_not_slice(const Program& program, const Stage& stage) {
+  const auto no = [&](std::string code, std::string text) {
+    return Reason{std::move(code), {stage.name}, "'" + stage.name + "' has no slices: " + text, stage.place};
+  };
+  if (has_hint(stage, Hint::Never)) return no("never", "it says never");
+  if (!std::holds_alternative<Formula>(stage.body)) return no("block", "it is a block");
+  if (!stage.effects.empty()) return no("effect", "an effect happens in it");
+  for (const Dim& dim : stage.dims)
+    if (dim.condition || !dim.hi) return no("range", "how far '" + dim.name + "' runs is not known");
+  bool fails = false;
+  for_each_expr(stage, [&](Expr root) { fails = fails || may_fail(program, stage, root); });
+  if (fails) return no("checked", "it may fail, and would not fail where it is not needed");
+  for (const Output& output : stage.outputs) {
+    const std::string name = "'" + program[output.array].name + "'";
+    if (output.into) return no("version", name + " is a new version of an array");
+    if (output.force) return no("forced", name + " is forced");
+    if (output.guard || output.offsets || output.keys || output.key)
+      return no("guard", "not every element of " + name + " is computed, or not in its place");
+    std::vector<bool> placed(stage.dims.size(), false);
+    for (std::size_t s = 0; s < output.at.size(); ++s) {
+      const int d = dim_of(stage, output.at[s]);
+      const bool once = d >= 0 && !placed[static_cast<std::size_t>(d)];
+      const Dim* dim = once ? &stage.dims[static_cast<std::size_t>(d)] : nullptr;
+      const Literal* lo = dim ? as<Literal>(dim->lo) : nullptr;
+      if (!lo || lo->value.i != 0 || dim->hi != program[output.array].shape[s])
+        return no("write-map", "an element of " + name + " does not have the index of a point");
+      placed[static_cast<std::size_t>(d)] = true;
+    }
+    for (std::size_t d = 0; d < stage.dims.size(); ++d) {
+      if (is<Cat>(output.combine[d]) ? !placed[d] : !is<Fold>(output.combine[d]))
+        return no("combine", name + " is combined along '" + stage.dims[d].name + "'");
+    }
+  }
+  if (stage.outputs.empty()) return no("no-output", "it computes nothing");
+  return std::nullopt;
+}
+
+std::vector<Slice> slice_backward(const Program& program, std::span<const Stage* const> stages,
+                                  std::span<const std::optional<Slice>> tiled) {
+  std::vector<Slice> slices(stages.size());
+  for (std::size_t i = stages.size(); i-- > 0;) {
+    if (tiled[i]) {
+      slices[i] = *tiled[i];
+      continue;
+    }
+    Demand demand(program, *stages[i]);
+    for (std::size_t k = i + 1; k < stages.size(); ++k) demand.add(*stages[k], slices[k]);
+    slices[i] = demand.result();
+  }
+  return slices;
+}
+
+Expr expr_of(ExprPool& pool, const Affine& affine) {
+  Expr sum;
+  const auto add = [&](Expr value, std::int64_t factor) {
+    const std::int64_t size = factor < 0 ? -factor : factor;
+    if (size != 1) value = pool.apply(Prim::Mul, {pool.integer(size), value});
+    if (!sum)
+      sum = factor < 0 ? pool.apply(Prim::Neg, {value}) : value;
+    else
+      sum = pool.apply(factor < 0 ? Prim::Sub : Prim::Add, {sum, value});
+  };
+  for (const Affine::Term& term : affine.terms()) {
+    if (const Var* var = std::get_if<Var>(&term.atom)) {
+      ensure(var->kind == Var::Kind::Index || var->kind == Var::Kind::Size, "expr_of: an index or a size");
+      add(var->kind == Var::Kind::Index ? pool.index(DimId{var->id}) : pool.size(SymbolId{var->id}),
+          term.factor);
+    } else {
+      const Affine::Division& division = *std::get<1>(term.atom);
+      add(pool.apply(Prim::Div, {expr_of(pool, division.numerator), pool.integer(division.divisor)}),
+          term.factor);
+    }
+  }
+  if (!sum) return pool.integer(affine.constant());
+  if (affine.constant() != 0)
+    add(pool.integer(affine.constant() < 0 ? -affine.constant() : affine.constant()),
+        affine.constant() < 0 ? -1 : 1);
+  return sum;
+}
+
+}  // namespace twill

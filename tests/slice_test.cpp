@@ -1,0 +1,336 @@
+// Tiles and slices: what a tile needs of the stages before it, which plans may say so, and that every size
+// gives the interpreter's result.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "driver/agree.h"
+#include "driver/compile.h"
+#include "plan/default_plan.h"
+#include "plan/elaborate.h"
+#include "plan/legality.h"
+#include "program/affine_of.h"
+#include "program/text.h"
+#include "programs.h"
+
+#include <map>
+
+namespace twill {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// The slices of all stages but the last, whose dimensions are cut into tiles of these sizes (0: not cut), as
+/// "y-1 .. y+16, all": y is the first index of the tile.
+std::map<std::string, std::string> slices(const std::string& text, const std::vector<std::int64_t>& tile) {
+  const auto program = program_of(text);
+  std::vector<const Stage*> stages;
+  std::vector<std::optional<Slice>> tiled;
+  for (const Stage& stage : program->stages) {
+    stages.push_back(&stage);
+    tiled.emplace_back();
+  }
+  const Stage& last = *stages.back();
+  tiled.back().emplace(last.dims.size());
+  for (std::size_t d = 0; d < tile.size(); ++d) {
+    const poly::Affine first = var_of(last.dims[d].id);
+    if (tile[d] > 0) (*tiled.back())[d] = Span{first, first + (tile[d] - 1)};
+  }
+  const std::vector<Slice> found = slice_backward(*program, stages, tiled);
+  const poly::Namer name = [&](poly::Var var) {
+    return var.kind == poly::Var::Kind::Size ? (*program)[SymbolId{var.id}].name
+                                             : program->dim_names[static_cast<std::size_t>(var.id)];
+  };
+  std::map<std::string, std::string> result;
+  for (std::size_t i = 0; i + 1 < stages.size(); ++i) {
+    std::string& words = result[stages[i]->name];
+    for (const std::optional<Span>& span : found[i])
+      words += (words.empty() ? "" : ", ") +
+               (span ? to_string(span->lo, name) + " .. " + to_string(span->hi, name) : "all");
+  }
+  return result;
+}
+
+using Slices = std::map<std::string, std::string>;
+
+TEST(Slice, OfAStencilHasItsHalo) {
+  EXPECT_EQ(slices("def f(u: f32[H, W]) -> b { a[y, x] = 2 * u[y, x]\n"
+                   "b[y, x] = a[clamp(y - 1), x] + a[clamp(y + 1), clamp(x + 2)] }",
+                   {16, 64}),
+            (Slices{{"a", "y-1 .. y+16, x .. x+65"}}));
+}
+
+TEST(Slice, GrowsFromStageToStage) {
+  EXPECT_EQ(slices("def f(u: f32[N]) -> d { a[i] = 2 * u[i]\n"
+                   "b[i] = sum(k < 3) a[clamp(i + k - 1)]\n"
+                   "c[i] = sum(k < 5) b[clamp(i + k - 2)]\n"
+                   "d[i] = c[i] - a[i] }",
+                   {32}),
+            (Slices{{"a", "i-3 .. i+34"}, {"b", "i-2 .. i+33, all"}, {"c", "i .. i+31, all"}}));
+}
+
+TEST(Slice, OfPyramidsIsStridedOrHalved) {
+  EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\n"
+                   "c[i < N / 2] = a[2 * i] + a[2 * i + 1] }",
+                   {8}),
+            (Slices{{"a", "2*i .. 2*i+15"}}));
+  EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\n"
+                   "c[i < 2 * N] = a[i / 2] + a[clamp(i / 2 + 1)] }",
+                   {8}),
+            (Slices{{"a", "i/2 .. (i+1)/2+4"}}));
+}
+
+TEST(Slice, OfATransposedReadIsTransposed) {
+  EXPECT_EQ(slices("def f(u: f32[N, M]) -> c { a[i, j] = 2 * u[i, j]\n"
+                   "c[i < M, j < N] = a[j, i] }",
+                   {8, 32}),
+            (Slices{{"a", "j .. j+31, i .. i+7"}}));
+}
+
+TEST(Slice, IsAllWhereNothingElseIsKnown) {
+  const char* const gather =
+      "def f(u: f32[N], is: i64[N]) -> c { a[i] = 2 * u[i]\n"
+      "c[i] = a[clamp(is[i])] }";
+  EXPECT_EQ(slices(gather, {8}), (Slices{{"a", "all"}}));
+  EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\nc[i] = a[wrap(i + 1)] }", {8}),
+            (Slices{{"a", "all"}}));
+  EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\nc[i] = a[N - 1 - i] + a[i] }", {8}),
+            (Slices{{"a", "all"}}))
+      << "from both ends, tiles have no width that is known";
+  EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\nc[i < N] = a[N - 1 - i] }", {8}),
+            (Slices{{"a", "N-i-8 .. N-i-1"}}));
+}
+
+TEST(Slice, NeedsAStageWithoutSurprises) {
+  const auto refused = [](const std::string& text) {
+    const auto program = program_of(text);
+    const auto reason = why_not_slice(*program, program->stages.front());
+    return reason ? reason->code + ": " + reason->text : "none";
+  };
+  EXPECT_EQ(refused("def f(x: f32[N]) -> a { a[i] = 2 * x[i] }"), "none");
+  EXPECT_EQ(refused("def f(x: f32[N]) -> a { a[i] = scan(+, i) x[i] }"),
+            "combine: 'a' has no slices: 'a' is combined along 'i'");
+  EXPECT_EQ(refused("def f(x: f32[N]) -> a { a = [ v | v in x, v > 0 ] }"),
+            "guard: 'a' has no slices: not every element of 'a' is computed, or not in its place");
+  EXPECT_EQ(
+      refused("def f(x: f32[N]) -> a { stage a(i < N) { out a: f32[N] at [N - 1 - i] = cat(i) x[i] } }"),
+      "write-map: 'a' has no slices: an element of 'a' does not have the index of a point");
+  EXPECT_EQ(refused("def f(x: i64[N], y: i64[N]) -> a { a[i] = x[i] / y[i] }"),
+            "checked: 'a' has no slices: it may fail, and would not fail where it is not needed");
+  EXPECT_EQ(refused("def f(x: f32[N]) -> b { b = x with { i <- 2 * x[i] | i in 1 .. N } }"),
+            "version: 'b' has no slices: 'b' is a new version of an array");
+}
+
+// ---- plans ---------------------------------------------------------------------------------------------
+
+const char* const blur =
+    "def blur(u: f32[H, W]) -> b { a[y, x] = u[y, clamp(x - 1)] + u[y, clamp(x + 1)]\n"
+    "b[y, x] = a[clamp(y - 1), x] + a[clamp(y + 1), x] }";
+
+/// The two stages of a blur in one cluster: `shared` loops around both over the second one's dimensions.
+Plan plan_of(const std::vector<ChainLevel>& shared, Keep keep) {
+  std::set<int> visited;
+  for (const ChainLevel& level : shared)
+    if (level.cut == Cut{}) visited.insert(level.dim);
+  ClusterLoops loops{shared.size(), {{{0, {}, By::Seq}, {1, {}, By::Seq}}, shared}, {true, false}};
+  for (int d = 0; d < 2; ++d)
+    if (!visited.contains(d)) loops.chains.back().push_back({d, {}, By::Seq});
+  Cluster cluster;
+  cluster.instances = {{{"a"}, 0}, {{"b"}, 0}};
+  cluster.loops = tree_of(loops);
+  cluster.stores = {{0, 0, keep, -1}};
+  return {"blur", "two cores", {{"", 0, {cluster}}}};
+}
+
+std::string refusal(const Plan& plan) {
+  const auto result = elaborate(program_of(blur), two_cores(), plan);
+  return result ? "legal" : result.why().code + ": " + result.why().text;
+}
+
+const Cut step4{Cut::Kind::Step, 4}, parts{Cut::Kind::Parts, 0};
+
+TEST(SlicedPlan, RoundTripsThroughJson) {
+  const Plan plan = plan_of({{0, parts, By::Core}, {1, step4, By::Seq}, {0, {}, By::Seq}}, Keep::Ring);
+  EXPECT_EQ(plan_from_json(to_json(plan)), plan);
+  EXPECT_EQ(refusal(plan), "legal");
+}
+
+TEST(SlicedPlan, IsRefusedWithAReason) {
+  EXPECT_EQ(refusal(plan_of({{0, step4, By::Seq}}, Keep::Full)),
+            "illegal-local: what is sliced lives as long as an iteration, or in a ring");
+  EXPECT_EQ(refusal(plan_of({{0, step4, By::Seq}}, Keep::Ring)),
+            "illegal-ring: a ring slides along a loop over points that runs in order");
+  EXPECT_EQ(refusal(plan_of({{1, {}, By::Seq}}, Keep::Ring)),
+            "illegal-ring: what is needed of 'a' does not move row by row");
+  Plan plan = plan_of({{0, step4, By::Seq}}, Keep::Local);
+  EXPECT_EQ(refusal(plan), "legal");
+  plan.blocks.front().clusters.front().stores.push_back({1, 0, Keep::Local, -1});
+  EXPECT_EQ(refusal(plan), "illegal-local: 'b' has several elements in an iteration of the shared loops");
+  plan = plan_of({{0, step4, By::Seq}}, Keep::Local);
+  std::get<Loop>(plan.blocks.front().clusters.front().loops.front()).axes = {{0, 0}};
+  EXPECT_EQ(refusal(plan), "illegal-loops: stages that are sliced come before those that are not");
+}
+
+/// Runs a compiled program on inputs of many sizes.
+void agrees(const Compilation& compilation, const std::vector<std::vector<std::int64_t>>& sizes) {
+  const Program& program = *compilation.source_program;
+  for (const auto& extents : sizes) {
+    std::map<SymbolId, std::int64_t> known;
+    std::vector<Data> inputs;
+    for (const Input& input : program.inputs) {
+      std::vector<std::int64_t> shape;
+      for (Expr extent : program[input.array].shape) {
+        const SymbolId symbol = as<SizeRef>(extent)->symbol;
+        shape.push_back(known.emplace(symbol, extents[known.size() % extents.size()]).first->second);
+      }
+      inputs.push_back(random_data(program[input.array].type, shape, 1 + inputs.size()));
+    }
+    const Agreement found =
+        agreement(program, reference_of(program, inputs), compilation.kernel->run(inputs));
+    EXPECT_EQ(found.difference, "") << "at " << ::testing::PrintToString(extents);
+  }
+}
+
+const std::vector<std::vector<std::int64_t>> rectangles = {
+    {0, 5}, {5, 0}, {1, 1}, {1, 40}, {40, 1}, {3, 4}, {4, 3}, {17, 19}, {33, 64}, {9, 1030}, {70, 7}};
+
+TEST(SlicedPlan, EverySizeAgrees) {
+  const Cut step3{Cut::Kind::Step, 3}, step16{Cut::Kind::Step, 16}, three{Cut::Kind::Parts, 3};
+  const std::vector<std::pair<std::vector<ChainLevel>, Keep>> all = {
+      {{{0, step4, By::Seq}}, Keep::Local},
+      {{{0, step4, By::Core}, {1, step16, By::Seq}}, Keep::Local},
+      {{{1, step3, By::Seq}, {0, step3, By::Seq}}, Keep::Local},
+      {{{0, {}, By::Seq}}, Keep::Local},
+      {{{0, {}, By::Seq}}, Keep::Ring},
+      {{{0, parts, By::Core}, {0, {}, By::Seq}}, Keep::Ring},
+      {{{0, three, By::Core}, {1, step16, By::Seq}, {0, {}, By::Seq}}, Keep::Ring},
+      {{{1, step3, By::Core}, {0, {}, By::Seq}}, Keep::Ring},
+      {{{1, {}, By::Seq}, {0, {}, By::Seq}}, Keep::Ring}};
+  for (const auto& [shared, keep] : all) {
+    Options options;
+    options.plan = plan_of(shared, keep);
+    SCOPED_TRACE(to_json(*options.plan));
+    agrees(compile(program_of(blur), two_cores(), options), rectangles);
+  }
+}
+
+// ---- the default plan ----------------------------------------------------------------------------------
+
+struct Shape {
+  int passes, buffers;
+  friend bool operator==(const Shape&, const Shape&) = default;
+  friend void PrintTo(const Shape& s, std::ostream* out) {
+    *out << s.passes << " passes, " << s.buffers << " buffers";
+  }
+};
+
+struct Fused {
+  const char* name;
+  Shape shape;
+  const char* text;
+  std::vector<std::vector<std::int64_t>> sizes;
+};
+
+class InTiles : public ::testing::TestWithParam<Fused> {};
+
+TEST_P(InTiles, AgreesWithTheInterpreter) {
+  const Compilation compilation = compile(program_of(GetParam().text), two_cores());
+  EXPECT_EQ((Shape{compilation.schedule->passes, compilation.schedule->buffers}), GetParam().shape)
+      << print_loops(*compilation.nest);
+  agrees(compilation, GetParam().sizes);
+}
+
+const Fused fused[] = {
+    {"AChainOfStencils",
+     {1, 0},
+     R"(
+      def f(u: f32[H, W]) -> d { a[y, x] = u[y, clamp(x - 1)] + u[y, clamp(x + 1)]
+                                 b[y, x] = sum(k < 5) a[clamp(y + k - 2), x]
+                                 c[y, x] = b[clamp(y - 1), clamp(x - 1)] + b[clamp(y + 1), clamp(x + 1)]
+                                 d[y, x] = c[y, x] - b[y, x] + u[y, x] })",
+     rectangles},
+    {"AForkAndAJoin",
+     {1, 0},
+     R"(
+      def f(u: f32[H, W]) -> d { a[y, x] = 2 * u[y, x]
+                                 b[y, x] = a[clamp(y - 1), x] + a[y, x]
+                                 c[y, x] = a[y, clamp(x + 1)] - a[clamp(y + 2), x]
+                                 d[y, x] = b[clamp(y + 1), x] * c[y, clamp(x - 1)] })",
+     rectangles},
+    {"OneDimension",
+     {1, 0},
+     R"(
+      def f(u: f64[N]) -> c { a[i] = u[i] * u[i]
+                              b[i] = sum(k < 3) a[clamp(i + k - 1)]
+                              c[i] = b[clamp(i - 1)] - b[clamp(i + 1)] })",
+     {{0}, {1}, {2}, {1023}, {1024}, {1025}, {5000}}},
+    {"HalfTheSize",
+     {1, 0},
+     R"(
+      def f(u: f32[H, W]) -> b { a[y, x] = 2 * u[y, x] + 1
+                                 b[y < H / 2, x < W / 2] = a[2 * y, 2 * x] + a[2 * y + 1, clamp(2 * x + 2)] })",
+     rectangles},
+    {"TwiceTheSize",
+     {1, 0},
+     R"(
+      def f(u: f32[H, W]) -> b { a[y, x] = u[y, clamp(x - 1)] + u[y, x]
+                                 b[y < 2 * H, x < 2 * W] = a[y / 2, x / 2] + a[clamp(y / 2 + 1), x / 2] })",
+     rectangles},
+    {"Planes",
+     {1, 0},
+     R"(
+      def f(u: f32[K, H, W]) -> b { a[z, y, x] = u[z, y, clamp(x - 1)] + u[z, y, clamp(x + 1)]
+                                    b[z, y, x] = a[clamp(z - 1), y, x] + a[z, clamp(y + 1), x] + a[clamp(z + 1), y, x] })",
+     {{3, 4, 5}, {1, 1, 1}, {0, 4, 4}, {5, 40, 33}, {20, 3, 300}}},
+    {"BordersThatAreConstant",
+     {1, 0},
+     R"(
+      def f(u: f32[H, W]) -> b { a[y, x] = 2 * u[y, x]
+                                 b[y, x] = a[pad(y - 1, 7.0), x] + a[y, pad(x + 3, 1.0)] })",
+     rectangles},
+    {"ASumOfTheLast",
+     {1, 0},
+     R"(
+      def f(u: f32[H, W]) -> s { a[y, x] = u[y, x] * u[y, x]
+                                 s = sum(y, x) a[y, x] * a[clamp(y + 1), x] })",
+     rectangles},
+    {"AProductAndItsActivation",
+     {1, 0},
+     R"(
+      def f(a: f32[N, K], b: f32[K, M]) -> y { c[i, j] = sum(k) a[i, k] * b[k, j]
+                                               y[i, j] = max(c[i, j], 0.0) })",
+     {{5, 7, 9}, {33, 3, 40}, {0, 3, 3}, {3, 0, 3}, {1, 1, 1}, {70, 65, 300}}},
+    {"TwoProductsStayApart",
+     {2, 1},
+     R"(
+      def f(a: f32[N, K], b: f32[K, M], d: f32[M, L]) -> y { c[i, j] = sum(k) a[i, k] * b[k, j]
+                                                             y[i, l] = sum(j) c[i, j] * d[j, l] })",
+     {{5, 7, 9, 4}, {33, 3, 40, 20}}},
+    {"WhatIsNeededElsewhereStaysInMemory",
+     {2, 0},
+     R"(
+      def f(u: f32[H, W]) -> (a, b) { a[y, x] = 2 * u[y, x]
+                                      b[y, x] = a[clamp(y - 1), x] + a[clamp(y + 1), x] })",
+     rectangles},
+    {"ADataSubscriptNeedsAll",
+     {2, 1},
+     R"(
+      def f(u: f32[N], is: i64[N]) -> b { a[i] = 2 * u[i] + 1
+                                          b[i] = a[clamp(is[i])] + a[i] })",
+     {{1}, {10}, {3000}}},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, InTiles, ::testing::ValuesIn(fused),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+TEST(InTiles, RowsAreKeptInARing) {
+  Options options;
+  options.stop_after = "nest";
+  const std::string loops = print_loops(*compile(program_of(blur), two_cores(), options).nest);
+  EXPECT_THAT(loops, HasSubstr("ring a[4, "));
+  EXPECT_THAT(loops, HasSubstr("let a_y = max(a_done, max(min(y - 1, H - 1), 0))"));
+  EXPECT_THAT(loops, Not(HasSubstr("buffer a")));
+}
+
+}  // namespace
+}  // namespace twill
