@@ -125,6 +125,11 @@ std::optional<Reason> ClusterBuilder::why_not_one(const Set& first, const Set& s
       has_hint(joiner_[first.holder], Hint::Always) || has_hint(joiner_[second.holder], Hint::Always);
   if (!always && siblings && in_order_[index(first.holder)] != in_order_[index(second.holder)])
     return reason("parallelism", a, b, "only one of them runs in order");
+  if (!always && siblings) {
+    for (const int holder : {first.holder, second.holder})
+      if (is_product(region_.program, joiner_[holder]))
+        return reason("tile", a, b, "'" + joiner_[holder].name + "' has tiles of its own in registers");
+  }
   if (!siblings) {
     if (auto worse = why_worse(region_.program, joiner_[first.holder], operations_[index(first.holder)],
                                joiner_[second.holder]))

@@ -74,6 +74,9 @@ namespace {
 /// Arrays with so many elements, known in advance, stay where they are quickly read.
 constexpr std::int64_t small_array = 256;
 
+/// Folds over so many points, known in advance, are written out.
+constexpr std::int64_t small_fold = 16;
+
 bool is_small(const Array& array) {
   std::int64_t elements = 1;
   for (const Expr extent : array.shape) {
@@ -107,6 +110,33 @@ bool reuses_across(const Program& program, const Stage& stage) {
 }
 
 }  // namespace
+
+bool is_product(const Program& program, const Stage& stage) {
+  if (!std::holds_alternative<Formula>(stage.body) || stage.outputs.empty()) return false;
+  const auto is_long = [](const Dim& dim) {
+    const Literal* extent = as<Literal>(dim.hi);
+    return !extent || extent->value.i > small_fold;
+  };
+  bool folds = false, all_reused = true;
+  for (const Output& output : stage.outputs) {
+    for (std::size_t d = 0; d < stage.dims.size(); ++d) {
+      if (!is<Fold>(output.combine[d]) || !is_long(stage.dims[d])) continue;
+      visit(output.value, [&](Expr node) {
+        const Read* read = as<Read>(node);
+        if (!read || read->rules.empty() || !mentions(node, stage.dims[d].id) ||
+            is_small(program[read->array]))
+          return;
+        folds = true;
+        bool reused = false;
+        for (std::size_t e = 0; e < stage.dims.size(); ++e)
+          reused = reused || (is<Cat>(output.combine[e]) && is_long(stage.dims[e]) &&
+                              !mentions(node, stage.dims[e].id));
+        all_reused = all_reused && reused;
+      });
+    }
+  }
+  return folds && all_reused;
+}
 
 std::optional<Reason> why_worse_to_share(const Program& program, const Stage& first, const Stage& second) {
   const auto no = [&](std::string code, const std::string& why) {

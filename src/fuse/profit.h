@@ -23,6 +23,10 @@ std::optional<Reason> why_worse(const Program& program, const Stage& producer, i
 /// Why it is worse to run the two in the same outer loop than one after the other; nothing if it is not.
 std::optional<Reason> why_worse_to_share(const Program& program, const Stage& first, const Stage& second);
 
+/// Does the stage use every element that it sums up for many elements of its results, as products of matrices
+/// do? Tiles of its sums in registers are worth more to it than a loop with others.
+bool is_product(const Program& program, const Stage& stage);
+
 /// Does some output of the stage combine some dimension so?
 template <class C>
 bool any_is(const Stage& stage) {

@@ -89,7 +89,7 @@ class Proposer {
       if (wishes.lanes && level.dim == vector_dim_ && level.cut == Cut{}) level.by = By::Simd;
       levels.push_back(level);
     }
-    if (tiles) cluster.tiles.push_back({0, 0, last_cut_of_tile(levels)});
+    if (tiles) hold_tiles(levels, cluster);
     store(wishes, cluster);
     cluster.loops = chain(levels);
     return cluster;
@@ -124,7 +124,7 @@ class Proposer {
       levels.insert(levels.begin(), {tile_->lanes->dim, {Cut::Kind::Parts, 0}, By::Core});
     else if (wishes.cores)
       give_to_cores(levels, blocked, cluster);
-    if (tiles) cluster.tiles.push_back({0, 0, last_cut_of_tile(levels)});
+    if (tiles) hold_tiles(levels, cluster);
     store(wishes, cluster);
     cluster.loops = chain(levels);
     return cluster;
@@ -155,7 +155,7 @@ class Proposer {
     }
     for (int d = first; d < static_cast<int>(stage_.dims.size()); ++d) {
       const bool vectorisable =
-          !taken_.contains(d) &&
+          !taken_.contains(d) && !is_short_fold(d) &&
           std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
                       [&](const Output& o) { return is<Cat>(o.combine[d]) || is<Fold>(o.combine[d]); });
       if (!vectorisable) continue;
@@ -175,6 +175,15 @@ class Proposer {
       }
     }
     return best;
+  }
+
+  /// Lanes along a fold of a few points are a waste, if there is another dimension.
+  bool is_short_fold(int d) const {
+    const auto extent = literal_extent(stage_.dims[d]);
+    return extent && *extent < machine_.lanes(4) && folds(d) &&
+           std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [](const Output& o) {
+             return std::any_of(o.combine.begin(), o.combine.end(), is<Cat>);
+           });
   }
 
   /// 1 if the last subscript alone moves by one with the index, 0 if none moves, negative otherwise.
@@ -264,6 +273,11 @@ class Proposer {
     for (const auto& [d, points] : tile_->rows) levels.push_back({d, {}, By::Unroll});
     if (tile_->chunk) levels.push_back({tile_->chunk->dim, {}, By::Unroll});
     return levels;
+  }
+
+  void hold_tiles(const std::vector<ChainLevel>& levels, Cluster& cluster) const {
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o)
+      cluster.tiles.push_back({0, static_cast<int>(o), last_cut_of_tile(levels)});
   }
 
   /// The innermost loop over tiles.

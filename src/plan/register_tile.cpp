@@ -27,26 +27,31 @@ class Search {
       : program_(program), machine_(machine), stage_(stage), vector_(vector), small_(small) {}
 
   std::optional<RegisterTile> run() {
-    if (vector_ < 0 || stage_.outputs.size() != 1 || !stage_.effects.empty() ||
+    if (vector_ < 0 || stage_.outputs.empty() || !stage_.effects.empty() ||
         !std::holds_alternative<Formula>(stage_.body))
       return std::nullopt;
-    const Output& output = stage_.outputs.front();
-    if (output.guard || (output.into && !output.accumulates)) return std::nullopt;
-    const Operator* op = nullptr;
     bool long_fold = false;
-    for (std::size_t d = 0; d < output.combine.size(); ++d) {
-      const Fold* fold = std::get_if<Fold>(&output.combine[d]);
-      if (!fold && !is<Cat>(output.combine[d])) return std::nullopt;
-      if (!fold) continue;
-      if (op && !(*op == fold->op)) return std::nullopt;
-      op = &fold->op;
-      long_fold = long_fold || !is_small(static_cast<int>(d));
+    for (const Output& output : stage_.outputs) {
+      if (output.guard || (output.into && !output.accumulates)) return std::nullopt;
+      const Operator* op = nullptr;
+      for (std::size_t d = 0; d < output.combine.size(); ++d) {
+        const Fold* fold = std::get_if<Fold>(&output.combine[d]);
+        // All outputs are tiles of the same dimensions.
+        if ((!fold && !is<Cat>(output.combine[d])) || !fold != is_cat(static_cast<int>(d)))
+          return std::nullopt;
+        if (!fold) continue;
+        if (op && !(*op == fold->op)) return std::nullopt;
+        op = &fold->op;
+        long_fold = long_fold || !is_small(static_cast<int>(d));
+      }
+      if (!op || !op->prim || !op->identity || !is_arithmetic(output.value)) return std::nullopt;
+      ops_.push_back(op);
+      visit(output.value, [&](Expr node) {
+        if (const Read* read = as<Read>(node); read && !read->rules.empty()) reads_.push_back(node);
+      });
     }
-    if (!long_fold || !op->prim || !op->identity || !is_arithmetic(output.value)) return std::nullopt;
-    visit(output.value, [&](Expr node) {
-      if (const Read* read = as<Read>(node); read && !read->rules.empty()) reads_.push_back(node);
-    });
-    return is<Cat>(output.combine[static_cast<std::size_t>(vector_)]) ? across(*op) : along();
+    if (!long_fold) return std::nullopt;
+    return is_cat(vector_) ? across() : along();
   }
 
  private:
@@ -103,23 +108,35 @@ class Search {
   }
 
   /// Lanes along the output, folds run inside.
-  std::optional<RegisterTile> across(const Operator& op) const {
+  std::optional<RegisterTile> across() const {
     if (!is_free(vector_)) return std::nullopt;
     RegisterTile tile;
-    const auto bytes = static_cast<std::int64_t>(byte_size(op.type));
-    const std::int64_t lanes = vectors_in_row * machine_.lanes(static_cast<int>(bytes));
+    std::int64_t widest = 1, bytes = 0;  // of an element; of a point, all outputs together
+    for (const Operator* op : ops_) {
+      const auto size = static_cast<std::int64_t>(byte_size(op->type));
+      widest = std::max(widest, size);
+      bytes += size;
+    }
+    const std::int64_t in_vector = machine_.lanes(static_cast<int>(widest)),
+                       lanes = vectors_in_row * in_vector;
     if (lanes < 2) return std::nullopt;
     tile.lanes = {vector_, lanes};
     const std::vector<int> rows = sharing(false);
-    if (rows.empty()) return slides() ? std::optional(tile) : std::nullopt;
     const MemoryLayer* registers = machine_.find_memory("registers");
-    const std::int64_t room = registers ? registers->bytes / 2 / (lanes * bytes) : few_rows;
-    tile.rows.push_back({rows.front(), std::clamp<std::int64_t>(room, 2, most_rows)});
+    const std::int64_t room = registers ? registers->bytes / 2 / bytes : few_rows * lanes;  // for points
+    if (rows.empty()) {
+      // As many points as there is room for hide how long an operation takes.
+      if (stays()) tile.lanes->points = std::max(lanes, room / lanes * lanes);
+      return stays() || slides() ? std::optional(tile) : std::nullopt;
+    }
+    if (room < 2 * lanes) return std::nullopt;
+    tile.rows.push_back({rows.front(), std::clamp<std::int64_t>(room / lanes, 2, most_rows)});
     const DimId row = index(rows.front());
     tile.panel = std::any_of(reads_.begin(), reads_.end(), [&](Expr read) {
       return mentions(read, index(vector_)) && !mentions(read, row);
     });
-    if (keeps_order(program_, op)) return tile;
+    if (std::any_of(ops_.begin(), ops_.end(), [&](const Operator* op) { return keeps_order(program_, *op); }))
+      return tile;
     // A window that slides over the rows: a step of it at one row reads what the next step reads at the row
     // before.
     for (int d = 0; d < dims() && !tile.chunk; ++d) {
@@ -133,6 +150,16 @@ class Search {
     }
     if (tile.chunk) tile.rows.front().points = std::min(tile.rows.front().points, rows_under_window);
     return tile;
+  }
+
+  /// Does what moves along the vector dimension stay the same while folds run?
+  bool stays() const {
+    return std::none_of(reads_.begin(), reads_.end(), [&](Expr read) {
+      if (!mentions(read, index(vector_))) return false;
+      for (int d = 0; d < dims(); ++d)
+        if (!is_cat(d) && mentions(read, index(d))) return true;
+      return false;
+    });
   }
 
   /// Does a window slide along the vector dimension, so that lanes read again what others have read?
@@ -161,6 +188,7 @@ class Search {
   const Stage& stage_;
   int vector_;
   const std::vector<int>& small_;
+  std::vector<const Operator*> ops_;  // by output
   std::vector<Expr> reads_;
 };
 

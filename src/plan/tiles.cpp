@@ -19,7 +19,9 @@ constexpr std::int64_t most_rows = 64;
 /// Lines of a plane, if rings hold planes.
 constexpr std::int64_t lines = 16;
 /// An extent that nobody knows.
-constexpr std::int64_t guess = 1024;
+constexpr std::int64_t guess = 512;
+/// What is read again for every tile is used for at least so many of its points.
+constexpr std::int64_t least_uses = 32;
 
 class Search {
  public:
@@ -38,6 +40,7 @@ class Search {
     if (dims_.empty()) return found;
     if (auto loops = rings()) found.push_back(std::move(*loops));
     found.push_back(strips());
+    std::erase_if(found, [&](const TileLoops& loops) { return reads_all_again(loops); });
     for (TileLoops& loops : found) loops.again = computed_again(loops);
     return found;
   }
@@ -58,31 +61,34 @@ class Search {
 
   poly::Var index(int d) const { return var_of(leader_.dims[static_cast<std::size_t>(d)].id); }
 
-  /// Does a read move along one of the dimensions of the leader?
-  bool moves(const Stage& stage, const Slice& slice, Expr read, const std::set<poly::Var>& along) const {
-    for (std::size_t d = 0; d < slice.size(); ++d) {
-      if (!slice[d] || !mentions(read, stage.dims[d].id)) continue;
-      for (const poly::Var var : along)
-        if (slice[d]->lo.mentions(var) || slice[d]->hi.mentions(var)) return true;
+  /// Would a long fold read all of an array for every tile, and use it for a few points only?
+  bool reads_all_again(const TileLoops& loops) const {
+    const std::vector<Slice> found = slices(loops.shared);
+    for (std::size_t i = 0; i < sliced_; ++i) {
+      const Stage& stage = *stages_[i];
+      std::set<std::size_t> moving;
+      for (std::size_t d = 0; d < stage.dims.size(); ++d)
+        if (found[i][d] && found[i][d]->lo.mentions(poly::Var::Kind::Index)) moving.insert(d);
+      for (std::size_t d = 0; d < stage.dims.size(); ++d) {
+        const Literal* extent = as<Literal>(stage.dims[d].hi);
+        if (!is<Fold>(stage.outputs.front().combine[d]) || (extent && extent->value.i <= least_row)) continue;
+        bool again = false;
+        for_each_expr(stage, [&](Expr root) {
+          visit(root, [&](Expr node) {
+            if (!as<Read>(node) || !mentions(node, stage.dims[d].id)) return;
+            std::int64_t points = 1;
+            bool moves = false;
+            for (const std::size_t e : moving) {
+              points *= *width_of(*found[i][e]);
+              moves = moves || mentions(node, stage.dims[e].id);
+            }
+            again = again || (!moves && points < least_uses);
+          });
+        });
+        if (again) return true;
+      }
     }
     return false;
-  }
-
-  /// Would a long fold read all of an array again for every tile?
-  bool reads_all_again(std::size_t i, const Slice& slice, const std::set<poly::Var>& along) const {
-    const Stage& stage = *stages_[i];
-    bool found = false;
-    for (std::size_t d = 0; d < stage.dims.size(); ++d) {
-      const Literal* extent = as<Literal>(stage.dims[d].hi);
-      if (!is<Fold>(stage.outputs.front().combine[d]) || (extent && extent->value.i <= least_row)) continue;
-      for_each_expr(stage, [&](Expr root) {
-        visit(root, [&](Expr node) {
-          const Read* read = as<Read>(node);
-          found = found || (read && mentions(node, stage.dims[d].id) && !moves(stage, slice, node, along));
-        });
-      });
-    }
-    return found;
   }
 
   /// The dimensions that every slice moves along: tiles along others would compute the same again. And those
@@ -112,10 +118,6 @@ class Search {
       dims_.push_back(level.dim);
       if (overlaps) overlapping_.insert(level.dim);
     }
-    std::set<poly::Var> along;
-    for (const int d : dims_) along.insert(index(d));
-    for (std::size_t i = 0; i < sliced_; ++i)
-      if (reads_all_again(i, found[i], along)) return dims_.clear();
     // Several tiled stages share the outermost dimensions, without gaps.
     if (tiled.size() > 1)
       for (std::size_t k = 0; k < dims_.size(); ++k)
@@ -158,17 +160,21 @@ class Search {
   TileLoops strips() const {
     TileLoops loops{sliced_, {{dims_.front(), {Cut::Kind::Parts, 0}, By::Core}}, Keep::Local};
     for (const int d : dims_)
-      loops.shared.push_back({d, {Cut::Kind::Step, d == vector_ ? least_row : 2}, By::Seq});
+      loops.shared.push_back({d, {Cut::Kind::Step, d == vector_ ? least_row : 1}, By::Seq});
     if (has(vector_)) {
       for (std::size_t l = 1; l < loops.shared.size(); ++l)
         if (loops.shared[l].dim == vector_) widen(loops.shared, l, dims_.size() == 1 ? 1024 : most_row);
     }
-    for (std::size_t l = loops.shared.size(); l-- > 1;)
-      if (loops.shared[l].dim != vector_) widen(loops.shared, l, most_rows);
+    std::int64_t rows = 1;
+    for (std::size_t l = loops.shared.size(); l-- > 1;) {
+      if (loops.shared[l].dim == vector_) continue;
+      widen(loops.shared, l, most_rows / rows);
+      rows *= loops.shared[l].cut.count;
+    }
     return loops;
   }
 
-  /// Makes the iterations of a loop larger as long as the slices stay in a quarter of a core's own cache.
+  /// Makes the iterations of a loop larger as long as the slices stay in half of a core's own cache.
   void widen(std::vector<ChainLevel>& shared, std::size_t level, std::int64_t most) const {
     Cut& cut = shared[level].cut;
     while (cut.count < most) {
@@ -229,7 +235,7 @@ class Search {
     for (const MemoryLayer& layer : machine_.memory)
       if (layer.automatic && layer.instances >= machine_.count(CoreKind::Core))
         most = std::max(most, layer.bytes);
-    return static_cast<double>(most) / 4;
+    return static_cast<double>(most) / 2;
   }
 
   const Program& program_;
