@@ -564,7 +564,8 @@ TEST_F(Command, MachineDoubtsRatesThatCannotBeRight) {
 
 TEST_F(Command, UnknownSuite) {
   expect({"bench", "linalgg"}, 2,
-         "error[E0730]: there is no suite 'linalgg'\n  help: the suites are linalg, stencil, collections, "
+         "error[E0730]: there is no suite 'linalgg'\n  help: the suites are linalg, stencil, pipelines, "
+         "collections, "
          "combinators, compile\n");
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "bench/arrays.h"
-#include "bench/examples.h"
+#include "bench/texts.h"
 #include "driver/compile.h"
 #include "driver/fusion_report.h"
 #include "plan/traffic.h"
@@ -11,9 +11,11 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <list>
+#include <map>
 #include <optional>
 
 namespace twill::bench {
@@ -47,8 +49,13 @@ struct Runner {
   std::function<void()> run;
   std::vector<Data>* results;
   bool own_threads = false;
+  std::string variant = {};
   double error = 0;
 };
+
+std::string title_of(const std::string& name, const std::string& variant) {
+  return variant.empty() ? name : fmt::format("{} ({})", name, variant);
+}
 
 /// Runs once into poisoned memory and remembers the worst error seen so far.
 void verify(Runner& runner, const std::vector<Data>& reference) {
@@ -64,6 +71,29 @@ std::vector<Data> compute_reference(const Case& job, const std::vector<Data>& re
   poison(reference);
   job.reference(job.inputs, reference);
   return reference;
+}
+
+/// The peers whose results are right, with the fastest variant of each, and notes about the others.
+void note_peers(Row& row, std::span<const Runner> peers, std::span<const Timing> timings) {
+  std::map<std::string, std::vector<std::pair<double, std::string>>> variants;
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    const auto& [name, variant] = std::pair(peers[i].name, peers[i].variant);
+    if (!(peers[i].error <= row.tolerance)) {
+      row.notes.push_back(
+          fmt::format("{}: its result is wrong by {:.2g}", title_of(name, variant), peers[i].error));
+      continue;
+    }
+    const auto known = row.peers.try_emplace(name, timings[i]).first;
+    if (timings[i].best < known->second.best) known->second = timings[i];
+    if (!variant.empty()) variants[name].push_back({timings[i].best, variant});
+  }
+  for (auto& [name, list] : variants) {
+    std::sort(list.begin(), list.end());
+    std::string note = fmt::format("{}: {} is the fastest", name, list.front().second);
+    for (std::size_t v = 1; v < list.size(); ++v)
+      note += fmt::format("{} {} {:.2f}x", v == 1 ? ";" : ",", list[v].second, list[v].first / list[0].first);
+    row.notes.push_back(std::move(note));
+  }
 }
 
 /// What the clusters make of the program.
@@ -160,9 +190,10 @@ Row measure_case(Session& session, Case job) {
   }
   for (Peer& peer : job.peers) {
     if (peer.run)
-      runners.push_back({peer.name, [&] { peer.run(job.inputs, theirs); }, &theirs, peer.own_threads});
+      runners.push_back(
+          {peer.name, [&] { peer.run(job.inputs, theirs); }, &theirs, peer.own_threads, peer.variant});
     else
-      row.notes.push_back(peer.name + ": " + peer.missing);
+      row.notes.push_back(title_of(peer.name, peer.variant) + ": " + peer.missing);
   }
 
   const std::vector<Data> reference = compute_reference(job, invocation.results(), options.small);
@@ -175,13 +206,7 @@ Row measure_case(Session& session, Case job) {
   row.ours = timings[0];
   row.max_error = runners[0].error;
   row.verified = row.max_error <= row.tolerance;
-  for (std::size_t i = 1; i < runners.size(); ++i) {
-    if (runners[i].error <= row.tolerance)
-      row.peers[runners[i].name] = timings[i];
-    else
-      row.notes.push_back(
-          fmt::format("{}: its result is wrong by {:.2g}", runners[i].name, runners[i].error));
-  }
+  note_peers(row, std::span(runners).subspan(1), std::span(timings).subspan(1));
   return row;
 }
 

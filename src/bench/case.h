@@ -20,10 +20,12 @@ using Action = std::function<void(std::span<const Data> inputs, std::vector<Data
 
 /// Somebody else's code for the same job.
 struct Peer {
-  std::string name;          // as in the design: openblas, onednn, gcc, hand, unfused
+  std::string name;          // as in the design: openblas, onednn, halide, gcc, hand, unfused
   Action run;                // null: not available
   std::string missing;       // why not, and what to install
   bool own_threads = false;  // see Contender
+  std::string variant =
+      {};  // of peers with one name and several variants the fastest counts; a note says which
 };
 
 /// What has to be done at least. Operations: every scalar operation one, a fused multiply-add two, a
@@ -77,6 +79,7 @@ std::span<const Suite> suites();
 
 std::vector<Entry> linalg_entries();
 std::vector<Entry> stencil_entries();
+std::vector<Entry> pipelines_entries();
 std::vector<Entry> collections_entries();
 std::vector<Entry> compile_entries();
 std::vector<Entry> combinators_entries();
