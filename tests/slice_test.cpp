@@ -300,8 +300,8 @@ const Fused fused[] = {
       def f(a: f32[N, K], b: f32[K, M]) -> y { c[i, j] = sum(k) a[i, k] * b[k, j]
                                                y[i, j] = max(c[i, j], 0.0) })",
      {{5, 7, 9}, {33, 3, 40}, {0, 3, 3}, {3, 0, 3}, {1, 1, 1}, {70, 65, 300}}},
-    {"TwoProductsStayApart",
-     {2, 1},
+    {"TwoProductsByBlocksOfRows",
+     {1, 0},
      R"(
       def f(a: f32[N, K], b: f32[K, M], d: f32[M, L]) -> y { c[i, j] = sum(k) a[i, k] * b[k, j]
                                                              y[i, l] = sum(j) c[i, j] * d[j, l] })",
@@ -312,6 +312,19 @@ const Fused fused[] = {
       def f(u: f32[H, W]) -> (a, b) { a[y, x] = 2 * u[y, x]
                                       b[y, x] = a[clamp(y - 1), x] + a[clamp(y + 1), x] })",
      rectangles},
+    {"InABlockThatRunsTwice",
+     {2, 0},
+     R"(
+      def f(x: f64[N, M]) -> c {
+        stage c(i < N) {
+          block {
+            a[k < M] = x[i, k] * x[i, k]
+            b = sum(k < M) a[k] * a[clamp(k + 1)]
+          }
+          out c: f64[born n] = append(i) b where b > 0.5
+        }
+      })",
+     {{0, 4}, {3, 5}, {20, 40}, {5, 3000}}},
     {"ADataSubscriptNeedsAll",
      {2, 1},
      R"(

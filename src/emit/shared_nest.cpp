@@ -133,6 +133,7 @@ void SharedNest::keep_slices(const Pass& pass) {
   for (const Stage& stage : stages_) stages.push_back(&stage);
   std::vector<Slice> slices =
       slices_of(t_.program(), stages, loops_, [&](std::size_t level) { return var_of(origins_[level]); });
+  std::map<ArrayId, ArrayId> boxed;
   for (std::size_t i = 0; i < leader_; ++i) {
     const Stage& stage = stages_[i];
     Part& part = parts_of_[i];
@@ -156,10 +157,36 @@ void SharedNest::keep_slices(const Pass& pass) {
                                              static_cast<std::uint64_t>(std::max<std::int64_t>(*width, 1)))))
                                        : t_.number(std::max<std::int64_t>(*width, 1)));
       }
-      t_.nest().boxes[output.array] = std::move(box);
-      locals_.push_back(output.array);
+      // The code may be built again, with other origins: the box has an array of its own.
+      const Array whole = t_.program()[output.array];
+      const ArrayId own = t_.new_array(whole.name, whole.type, whole.shape);
+      t_.nest().boxes[own] = std::move(box);
+      locals_.push_back(own);
+      boxed[output.array] = own;
     }
   }
+  for (Stage& stage : stages_) {
+    for (Output& output : stage.outputs)
+      if (const auto found = boxed.find(output.array); found != boxed.end()) output.array = found->second;
+    for_each_slot(stage, [&](Expr& slot) {
+      if (slot) slot = read_instead(slot, boxed);
+    });
+  }
+}
+
+/// The expression with other arrays read in the same way.
+Expr SharedNest::read_instead(Expr root, const std::map<ArrayId, ArrayId>& arrays) {
+  return rewrite(t_.pool(), root, [&](Expr node) -> Expr {
+    const Read* read = as<Read>(node);
+    const auto found = read ? arrays.find(read->array) : arrays.end();
+    if (found == arrays.end()) return {};
+    std::vector<Expr> subscripts;
+    for (std::size_t s = 0; s < read->rules.size(); ++s)
+      subscripts.push_back(read_instead(node->args[s], arrays));
+    const bool falls_back = node->args.size() > read->rules.size();
+    return t_.pool().read(found->second, node->type, std::move(subscripts), read->rules,
+                          falls_back ? read_instead(node->args.back(), arrays) : Expr{});
+  });
 }
 
 /// A member that runs through its points twice needs what it reads of the others each time.

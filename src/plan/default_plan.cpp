@@ -626,8 +626,17 @@ class Planner {
     std::vector<ChainLevel> levels;
     for (int d = 0; d < depth; ++d) levels.push_back({d, {}, By::Seq});
     if (!cores) return levels;
-    // How many points the outermost one has is rarely known: the two outermost ones have enough for all.
-    const bool two_dims = depth > 1 && std::all_of(stages.begin(), stages.end(), [&](const Stage* stage) {
+    // How many points the outermost one has is rarely known: the two outermost ones have enough for all. But
+    // a worker that keeps rows between the stages gets memory for them once, for a part.
+    const bool rows = std::any_of(stages.begin(), stages.end(), [&](const Stage* stage) {
+      return std::any_of(stage->outputs.begin(), stage->outputs.end(), [&](const Output& output) {
+        return program_[output.array].rank() > depth &&
+               std::any_of(stages.begin(), stages.end(),
+                           [&](const Stage* other) { return other != stage && reads(*other, output.array); });
+      });
+    });
+    const bool two_dims = depth > 1 && !(rows && !literal_extent(stages.front()->dims[0])) &&
+                          std::all_of(stages.begin(), stages.end(), [&](const Stage* stage) {
                             const Proposer proposer(program_, machine_, *stage, first_dims(depth));
                             return (proposer.is_short(0) || !literal_extent(stage->dims[0])) &&
                                    proposer.all_are_cat(0) && proposer.all_are_cat(1) &&
