@@ -325,6 +325,12 @@ const Fused fused[] = {
         }
       })",
      {{0, 4}, {3, 5}, {20, 40}, {5, 3000}}},
+    {"ANewVersionNeedsAll",
+     {2, 1},
+     R"(
+      def f(u: f32[N]) -> v { a[i] = 2 * u[i] + 1
+                              v = a with { i <- a[i - 1] + a[i + 1] | i in 1 .. N - 1 } })",
+     {{2}, {10}, {3000}}},
     {"ADataSubscriptNeedsAll",
      {2, 1},
      R"(

@@ -241,7 +241,7 @@ void Generator::choose_results() {
   if (candidates.empty()) return;
   const ArrayId last = candidates.back();
   for (const ArrayId id : candidates)
-    if (id == last || rng_.chance(60)) program_.results.push_back(id);
+    if (id == last || rng_.chance(passing_.contains(id) ? 10 : 60)) program_.results.push_back(id);
 }
 
 }  // namespace twill

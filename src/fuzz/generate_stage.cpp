@@ -447,6 +447,7 @@ void Generator::stages(int count, Surroundings around, int depth, std::vector<St
       if (auto folds = bucket_stage(into, around)) finish(std::move(*folds), into);
     }
     if (rng_.chance(8)) pipeline(around, into);
+    if (rng_.chance(12)) stencils(around, into);
     const int kind = rng_.weighted({65, 15, depth > 0 ? 10 : 0, depth > 0 ? 10 : 0});
     Stage stage = kind == 0   ? plain_stage(around)
                   : kind == 1 ? sequential_stage(around, depth)

@@ -162,6 +162,10 @@ class Generator {
   /// Several stages that read each other's elements, and folds of them, at the same place.
   void pipeline(const Surroundings& around, std::vector<Stage>& into);
 
+  // ---- generate_stencil.cpp
+  /// Several stages that read neighbours of each other's elements.
+  void stencils(const Surroundings& around, std::vector<Stage>& into);
+
   // ---- generate_sequence.cpp
   Stage sequential_stage(Surroundings around, int depth);
   void fold_past(const NewDim& sequential, const Surroundings& around, std::vector<Stage>& into);
@@ -191,6 +195,7 @@ class Generator {
   std::map<ArrayId, Held> held_;
   std::vector<ArrayId> visible_;
   std::set<ArrayId> hidden_;                // buckets that are only gone through
+  std::set<ArrayId> passing_;               // rarely results, so that they need no memory of their own
   std::vector<FunctionId> functions_;       // to be called anywhere
   std::map<Scalar, FunctionId> quotients_;  // a / b, to be called under a guard
 };

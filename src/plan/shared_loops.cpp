@@ -308,6 +308,10 @@ class Judge {
             return no(stage, "data-extent", name + " decides how far the shared loops run");
         }
         for (const Output& output : stages_[k]->outputs)
+          if (output.into == array)
+            return no(stage, "version",
+                      "'" + program_[output.array].name + "' is a new version of " + name + ", of all of it");
+        for (const Output& output : stages_[k]->outputs)
           for (const ArrayId defined : defined_arrays(output))
             for (const Expr extent : program_[defined].shape)
               if (mentions_array(extent, array))
