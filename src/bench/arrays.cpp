@@ -50,6 +50,31 @@ double float_error(std::span<const T> a, std::span<const T> reference) {
   return incomparable ? std::numeric_limits<double>::infinity() : worst;
 }
 
+/// By how much of their range arrays of u8 or u16 differ.
+template <class T>
+double picture_error(std::span<const T> a, std::span<const T> reference) {
+  int worst = 0;
+  const auto count = static_cast<std::int64_t>(a.size());
+#pragma omp parallel for reduction(max : worst)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    worst = std::max(worst, std::abs(int{a[at]} - int{reference[at]}));
+  }
+  return static_cast<double>(worst) / std::numeric_limits<T>::max();
+}
+
+double error_of(const Data& a, const Data& reference) {
+  if (a.type() != reference.type() || a.shape() != reference.shape() || !a.type().is_scalar())
+    return max_error(a, reference);
+  switch (a.type().scalar()) {
+    case Scalar::F32: return float_error(a.as<float>(), reference.as<float>());
+    case Scalar::F64: return float_error(a.as<double>(), reference.as<double>());
+    case Scalar::U8: return picture_error(a.as<std::uint8_t>(), reference.as<std::uint8_t>());
+    case Scalar::U16: return picture_error(a.as<std::uint16_t>(), reference.as<std::uint16_t>());
+    default: return max_error(a, reference);
+  }
+}
+
 }  // namespace
 
 Data uniform(std::vector<std::int64_t> shape, std::uint64_t seed) {
@@ -66,9 +91,11 @@ Data random_integers(Scalar type, std::vector<std::int64_t> shape, std::uint64_t
   Data data(type, std::move(shape));
   switch (type) {
     case Scalar::U8: fill_integers(data.as<std::uint8_t>(), seed, low, high, divisor); break;
+    case Scalar::U16: fill_integers(data.as<std::uint16_t>(), seed, low, high, divisor); break;
     case Scalar::I32: fill_integers(data.as<std::int32_t>(), seed, low, high, divisor); break;
+    case Scalar::F32: fill_integers(data.as<float>(), seed, low, high, divisor); break;
     case Scalar::F64: fill_integers(data.as<double>(), seed, low, high, divisor); break;
-    default: ensure(false, "random integers are u8, i32 or f64");
+    default: ensure(false, "random integers are u8, u16, i32, f32 or f64");
   }
   return data;
 }
@@ -89,15 +116,8 @@ void poison(std::vector<Data>& results) {
 
 double worst_error(const std::vector<Data>& results, const std::vector<Data>& reference) {
   double worst = results.size() == reference.size() ? 0 : std::numeric_limits<double>::infinity();
-  for (std::size_t r = 0; r < std::min(results.size(), reference.size()); ++r) {
-    const Data &a = results[r], &b = reference[r];
-    const bool alike = a.type() == b.type() && a.shape() == b.shape();
-    const double error = alike && a.type() == Type(Scalar::F32) ? float_error(a.as<float>(), b.as<float>())
-                         : alike && a.type() == Type(Scalar::F64)
-                             ? float_error(a.as<double>(), b.as<double>())
-                             : max_error(a, b);
-    worst = std::max(worst, error);
-  }
+  for (std::size_t r = 0; r < std::min(results.size(), reference.size()); ++r)
+    worst = std::max(worst, error_of(results[r], reference[r]));
   return worst;
 }
 

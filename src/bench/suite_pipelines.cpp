@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <algorithm>
+#include <array>
 
 namespace twill::bench {
 
@@ -21,7 +23,8 @@ double bytes_of(const std::vector<Data>& arrays) {
   return bytes;
 }
 
-/// What a pipeline is made of. Operations: as the program has them, for all pixels.
+/// What a pipeline is made of. Operations: as the program has them, for all pixels; of the large pipelines,
+/// the floor is that of memory alone.
 struct Picture {
   std::string example;              // examples/NAME.twill, the definition in it, and peers/NAME.cpp
   std::vector<std::int64_t> sizes;  // what the size is called by
@@ -232,6 +235,49 @@ static void respond(float *restrict to, const float *restrict a, const float *re
   return c;
 }
 
+Case local_laplacian(Session& s, std::int64_t width, int threads) {
+  const std::int64_t h = s.extent(1536), w = s.extent(width), n = 3 * h * w;
+  Picture picture{"local_laplacian", {3, h, w}, {}, 2 * as_double(n)};
+  picture.inputs.push_back(random_integers(Scalar::U16, {3, h, w}, 1, 0, 1 << 16));
+  picture.tolerance = 1e-4;
+  return start(s, std::move(picture), threads);
+}
+
+Case bilateral_grid(Session& s, std::int64_t width, int threads) {
+  const std::int64_t h = s.extent(1536), w = s.extent(width);
+  Picture picture{"bilateral_grid", {h, w}, {}, 4 * as_double(h * w)};
+  // Of 256 intensities, for which no rounding error decides about the cell of a pixel.
+  picture.inputs.push_back(random_integers(Scalar::F32, {h, w}, 1, 0, 256, 256));
+  picture.tolerance = 1e-4;
+  return start(s, std::move(picture), threads);
+}
+
+Case interpolate(Session& s, std::int64_t width, int threads) {
+  const std::int64_t h = s.extent(1536), w = s.extent(width);
+  Picture picture{"interpolate", {4, h, w}, {}, 4 * as_double(4 * h * w)};
+  picture.inputs.push_back(uniform({4, h, w}, 1));
+  picture.tolerance = 1e-4;
+  return start(s, std::move(picture), threads);
+}
+
+Case camera_pipe(Session& s, std::int64_t width, int threads) {
+  const std::int64_t h = s.extent(1968), w = s.extent(width);
+  Picture picture{"camera_pipe", {h, w}, {}, 3 * as_double(h * w)};
+  picture.inputs.push_back(random_integers(Scalar::U16, {h, w}, 1, 0, 1024));
+  // The matrices of the Frankencamera's sensor for the light of 3200 and of 7000 K.
+  for (const std::array<float, 12>& matrix :
+       {std::array{1.6697F, -0.2693F, -0.4004F, -42.4346F, -0.3576F, 1.0615F, 1.5949F, -37.1158F, -0.2175F,
+                   -1.8751F, 6.9640F, -26.6970F},
+        std::array{2.2997F, -0.4478F, 0.1706F, -39.0923F, -0.3826F, 1.5906F, -0.2080F, -25.4311F, -0.0888F,
+                   -0.7344F, 2.2832F, -20.0826F}}) {
+    Data& data = picture.inputs.emplace_back(Scalar::F32, std::vector<std::int64_t>{3, 4});
+    std::copy(matrix.begin(), matrix.end(), data.as<float>().begin());
+  }
+  picture.tolerance =
+      2.5 / 255;  // an entry of the tone curve may be another one by rounding, and is sharpened
+  return start(s, std::move(picture), threads);
+}
+
 }  // namespace
 
 std::vector<Entry> pipelines_entries() {
@@ -245,6 +291,10 @@ std::vector<Entry> pipelines_entries() {
   add("unsharp", unsharp, 2048);
   add("harris", harris, 2048);
   add("harris", harris, 6400);
+  add("local laplacian", local_laplacian, 2560);
+  add("bilateral grid", bilateral_grid, 2560);
+  add("interpolate", interpolate, 2560);
+  add("camera", camera_pipe, 2592);
   return entries;
 }
 
