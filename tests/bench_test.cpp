@@ -72,7 +72,7 @@ TEST(Bench, EveryCaseOfEverySuiteIsVerified) {
   for (const SuiteInfo& suite : bench_suites()) {
     if (suite.name == "compile") continue;
     const std::vector<json> rows = rows_of({suite.name});
-    EXPECT_GE(rows.size(), 8u) << suite.name;
+    EXPECT_GE(rows.size(), 10u) << suite.name;
     for (const json& row : rows) EXPECT_TRUE(row.at("verified").get<bool>()) << row.dump(2);
   }
 }
@@ -303,6 +303,16 @@ TEST(Bench, ContendersTakeTurns) {
   EXPECT_EQ(timings[0].samples, timings[1].samples);
   EXPECT_THAT(order, HasSubstr("ab"));
   EXPECT_THAT(order, HasSubstr("ba"));
+}
+
+TEST(Bench, PicturesAreWrongByAPartOfTheirRange) {
+  Data deep = random_integers(Scalar::U16, {2}, 1, 7, 8), flat = random_integers(Scalar::U8, {2}, 1, 7, 8);
+  const std::vector<Data> reference = {deep, flat};
+  EXPECT_EQ(worst_error({deep, flat}, reference), 0);
+  deep.as<std::uint16_t>()[1] += 13;
+  EXPECT_DOUBLE_EQ(worst_error({deep, flat}, reference), 13.0 / 65535);
+  flat.as<std::uint8_t>()[0] -= 2;
+  EXPECT_DOUBLE_EQ(worst_error({deep, flat}, reference), 2.0 / 255);
 }
 
 TEST(Bench, PoisonReachesEveryByte) {
