@@ -119,7 +119,7 @@ std::string fusion_report(const Compilation& c) {
   for (const Reason& reason : c.fused) {
     if (reason.stages.size() != 2) continue;
     together.join(reason.stages[0], reason.stages[1]);
-    if (reason.code != "shared") one_loop.join(reason.stages[0], reason.stages[1]);
+    if (reason.code != "shared" && reason.code != "sliced") one_loop.join(reason.stages[0], reason.stages[1]);
   }
   std::map<std::string, std::vector<std::string>>
       written;  // stages as they were written, by what they are now

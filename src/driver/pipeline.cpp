@@ -42,6 +42,7 @@ void plan(Compilation& c) {
   // What the last choice says about two stages counts more than what was said before.
   c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());
   Planned planned = default_plan(c.program, c.machine, clustering.lists);
+  c.fused.insert(c.fused.end(), planned.sliced.begin(), planned.sliced.end());
   c.plan = std::move(planned.plan);
   c.reasons = std::move(planned.reasons);
 }

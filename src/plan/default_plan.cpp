@@ -10,6 +10,8 @@
 #include "plan/tiles.h"
 #include "program/index_use.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -435,11 +437,17 @@ class Planner {
                       disposable_after(program_, list, std::span(order).subspan(first + count))};
       if (count > 1) {
         // Stages with blocks share no loops.
-        auto cluster = group.tiles ? std::move(group.tiles) : together(group.stages, site);
-        if (cluster)
+        if (!group.tiles && most_shared(program_, group.stages) == 0)
+          group.tiles = in_tiles(group.stages, site);
+        if (group.tiles) {
+          plan.clusters.push_back(std::move(group.tiles->cluster));
+          planned_.sliced.insert(planned_.sliced.end(), group.tiles->sliced.begin(),
+                                 group.tiles->sliced.end());
+        } else if (auto cluster = together(group.stages, site)) {
           plan.clusters.push_back(std::move(*cluster));
-        else
+        } else {
           refused_.insert(group.stages.front()->name);
+        }
         first += count;
         continue;
       }
@@ -456,10 +464,16 @@ class Planner {
     planned_.plan.blocks[position] = std::move(plan);
   }
 
+  /// A cluster that is computed tile by tile.
+  struct Tiled {
+    Cluster cluster;
+    std::vector<Reason> sliced;
+  };
+
   /// Stages that become one cluster.
   struct Group {
     std::vector<const Stage*> stages;
-    std::optional<Cluster> tiles;  // its plan, if it is computed in tiles
+    std::optional<Tiled> tiles;  // its plan, if it is computed in tiles
   };
 
   /// Groups whose results only one later group reads become part of it, where tiles of that need slices of
@@ -528,7 +542,7 @@ class Planner {
   /// Stages that share their outer loops; nothing if no order of loops is good for all of them.
   std::optional<Cluster> together(std::span<const Stage* const> stages, const Site& site) {
     int depth = most_shared(program_, stages);
-    if (depth == 0) return in_tiles(stages, site);
+    if (depth == 0) return std::nullopt;
     // Rather a part of an array between loops for SIMD lanes than single values in a loop without.
     const bool lanes = std::any_of(stages.begin(), stages.end(), [&](const Stage* stage) {
       return static_cast<int>(stage->dims.size()) == depth && takes_lanes(*stage, depth - 1);
@@ -547,21 +561,35 @@ class Planner {
   }
 
   /// Stages that are computed tile by tile: the last ones in tiles, the others in the slices that these need.
-  std::optional<Cluster> in_tiles(std::span<const Stage* const> stages, const Site& site) {
+  std::optional<Tiled> in_tiles(std::span<const Stage* const> stages, const Site& site) {
     const std::size_t sliced = could_be_sliced(program_, stages, site);
     std::optional<Reason> reason;
     const int vector = Proposer(program_, machine_, *stages[sliced]).vector_dim();
     if (sliced == 0) return std::nullopt;
     for (TileLoops& tiles : tile_loops(program_, machine_, stages, sliced, vector)) {
-      if (tiles.again > most_again) continue;
+      if (*std::max_element(tiles.again.begin(), tiles.again.end()) > most_again) continue;
       for (const bool cores : {true, false}) {
         if (cores && site.inside_parallel) continue;
         if (!cores) tiles.shared.erase(tiles.shared.begin());
-        if (auto cluster = in_tiles(stages, tiles, site, reason)) return cluster;
+        if (auto cluster = in_tiles(stages, tiles, site, reason))
+          return Tiled{std::move(*cluster), what_is_sliced(stages, tiles)};
       }
     }
     if (reason) planned_.reasons.push_back(std::move(*reason));
     return std::nullopt;
+  }
+
+  static std::vector<Reason> what_is_sliced(std::span<const Stage* const> stages, const TileLoops& tiles) {
+    std::vector<Reason> reasons;
+    for (std::size_t i = 0; i < tiles.sliced; ++i) {
+      std::string text =
+          "'" + stages[i]->name + "' is computed in slices for tiles of '" + stages.back()->name + "'";
+      if (tiles.keep == Keep::Ring) text += ", row by row in a ring";
+      if (tiles.again[i] > 0) text += fmt::format("; {:.1f} % of it twice", 100 * tiles.again[i]);
+      reasons.push_back(
+          {"sliced", {stages[i]->name, stages.back()->name}, std::move(text), stages[i]->place});
+    }
+    return reasons;
   }
 
   std::optional<Cluster> in_tiles(std::span<const Stage* const> stages, const TileLoops& tiles,

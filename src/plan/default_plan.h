@@ -11,6 +11,8 @@ namespace twill {
 
 struct Planned {
   Plan plan;
+  std::vector<Reason>
+      sliced;  // by sliced stage and the stage whose tiles need it: in what memory, and how much twice
   std::vector<Reason> reasons;  // what was decided and what was not possible
 };
 

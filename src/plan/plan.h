@@ -75,7 +75,7 @@ enum class Keep : std::uint8_t {
   Alias,  // in place: in the memory of the array it is `into`
   Local,  // what one iteration of the shared loops computes: only the other instances inside of them read it
   Ring,   // the same, and what the next iterations of the innermost shared loop need of it as well: they
-         // compute only what is new
+          // compute only what is new
 };
 
 /// Does the array live inside of the shared loops only?

@@ -13,7 +13,7 @@ namespace {
 /// A row of a tile has at least so many elements, if it has that many at all …
 constexpr std::int64_t least_row = 256;
 /// … and no more than these.
-constexpr std::int64_t most_row = 8192;
+constexpr std::int64_t most_row = 1024;
 /// Rows of a tile that does not slide.
 constexpr std::int64_t most_rows = 64;
 /// Lines of a plane, if rings hold planes.
@@ -204,10 +204,9 @@ class Search {
     return sum;
   }
 
-  /// Of the stage of which most is computed again: how many points a tile computes for each that is its own.
-  double computed_again(const TileLoops& loops) const {
+  std::vector<double> computed_again(const TileLoops& loops) const {
     const std::vector<Slice> found = slices(loops.shared);
-    double most = 0;
+    std::vector<double> again;
     for (std::size_t i = 0; i < sliced_; ++i) {
       double points = 1;
       for (const std::optional<Span>& span : found[i]) {
@@ -224,9 +223,9 @@ class Search {
             points *= static_cast<double>(*width) / static_cast<double>(*step - 1);
         }
       }
-      most = std::max(most, points - 1);
+      again.push_back(std::max(0.0, points - 1));
     }
-    return most;
+    return again;
   }
 
   /// The largest cache that a core has for itself.

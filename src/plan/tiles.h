@@ -11,7 +11,8 @@ struct TileLoops {
   std::size_t sliced = 0;
   std::vector<ChainLevel> shared;
   Keep keep = Keep::Local;  // of what is sliced
-  double again = 0;         // the share of points that neighbouring tiles compute as well
+  /// By sliced stage: the share of its points that neighbouring tiles compute as well.
+  std::vector<double> again = {};
 };
 
 /// How many of the first stages could be sliced: they compute what only the stages after them read.
