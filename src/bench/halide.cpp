@@ -24,11 +24,13 @@ constexpr const char* not_installed =
 const fs::path headers = "/usr/include/halide14";
 constexpr std::array<const char*, 2> library_directories = {"/usr/lib/x86_64-linux-gnu",
                                                             "/usr/lib/aarch64-linux-gnu"};
-constexpr int most_seconds = 300;  // for a scheduler to find a schedule
+constexpr int most_seconds = 120;  // for a scheduler to find a schedule
 
 constexpr const char* adapter = R"c(/* A Halide pipeline behind plain functions. */
 #include <HalideRuntime.h>
+#include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { most_arrays = 8, most_dimensions = 4 };
@@ -41,11 +43,59 @@ typedef struct {
 
 int pipeline_argv(void **arguments);
 
+/* Memory that pipelines gave back is kept for their next run, as everybody else's is. */
+typedef struct Block {
+  size_t size;
+  struct Block *next;
+} Block;
+enum { block_header = 128 }; /* as aligned as Halide wants it */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Block *kept;
+
+static void *keeping_malloc(void *context, size_t size) {
+  Block **best = NULL, *block;
+  (void)context;
+  pthread_mutex_lock(&lock);
+  for (Block **at = &kept; *at; at = &(*at)->next)
+    if ((*at)->size >= size && (*at)->size / 2 <= size && (!best || (*at)->size < (*best)->size)) best = at;
+  block = best ? *best : NULL;
+  if (block) *best = block->next;
+  pthread_mutex_unlock(&lock);
+  if (!block) {
+    size = (size + block_header - 1) / block_header * block_header;
+    block = aligned_alloc(block_header, size + 2 * block_header); /* vectors may read beyond the end */
+    if (!block) return NULL;
+    block->size = size;
+  }
+  return (char *)block + block_header;
+}
+
+static void keeping_free(void *context, void *memory) {
+  (void)context;
+  if (!memory) return;
+  Block *block = (Block *)((char *)memory - block_header);
+  pthread_mutex_lock(&lock);
+  block->next = kept;
+  kept = block;
+  pthread_mutex_unlock(&lock);
+}
+
+__attribute__((destructor)) static void end(void) {
+  while (kept) {
+    Block *block = kept;
+    kept = block->next;
+    free(block);
+  }
+}
+
 /* A pipeline that fails has not written its result, and that is found out. */
 static void ignore_error(void *context, const char *message) { (void)context, (void)message; }
 
 void begin(int threads) {
   halide_set_error_handler(ignore_error);
+  halide_set_custom_malloc(keeping_malloc);
+  halide_set_custom_free(keeping_free);
   halide_set_num_threads(threads);
 }
 

@@ -23,8 +23,7 @@ Built build(const std::vector<int>& sizes, bool manual) {
     box[axis] = Range(from, to - from);
     return BoundaryConditions::constant_exterior(f, 0.0f, box);
   };
-  const Func cells = nothing_outside(grid, 0, depth, 2);
-  bz(x, y, z, c) = filter([&](int k) { return cells(x, y, z + k, c); });
+  bz(x, y, z, c) = filter([&](int k) { return grid(x, y, z + k, c); });
   const Func row = nothing_outside(bz, 0, width, 0);
   bx(x, y, z, c) = filter([&](int k) { return row(x + k, y, z, c); });
   const Func column = nothing_outside(bx, 0, height, 1);
@@ -48,8 +47,8 @@ Built build(const std::vector<int>& sizes, bool manual) {
     grid.compute_at(bz, y);
     grid.update().reorder(c, r.x, r.y, x, y).unroll(c);
     for (Func f : {bx, by})
-      f.bound(c, 0, 2).compute_root().reorder(c, x, y, z).parallel(z).vectorize(x, lanes()).unroll(c);
-    smooth.parallel(y).vectorize(x, lanes());
+      f.bound(c, 0, 2).compute_root().reorder(c, x, z, y).parallel(y).vectorize(x, lanes()).unroll(c);
+    smooth.parallel(y, 8).vectorize(x, lanes());
   }
   return {smooth, {img}};
 }
