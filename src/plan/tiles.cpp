@@ -5,6 +5,7 @@
 #include "program/index_use.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace twill {
 
@@ -40,7 +41,10 @@ class Search {
     if (dims_.empty()) return found;
     if (auto loops = rings()) found.push_back(std::move(*loops));
     found.push_back(strips());
-    std::erase_if(found, [&](const TileLoops& loops) { return reads_all_again(loops); });
+    // Slices that are no longer in a core's own cache when they are read save nothing.
+    std::erase_if(found, [&](const TileLoops& loops) {
+      return bytes(loops.shared) > room() || reads_all_again(loops);
+    });
     for (TileLoops& loops : found) loops.again = computed_again(loops);
     return found;
   }
@@ -138,6 +142,12 @@ class Search {
            });
   }
 
+  /// Does the dimension have too few points for all workers?
+  bool is_short(int d) const {
+    const Literal* extent = as<Literal>(leader_.dims[static_cast<std::size_t>(d)].hi);
+    return extent && extent->value.i < 4 * machine_.count(CoreKind::Core);
+  }
+
   bool has(int d) const { return std::find(dims_.begin(), dims_.end(), d) != dims_.end(); }
 
   /// One row after the other, with what the next ones need of the slices in rings.
@@ -158,7 +168,9 @@ class Search {
 
   /// One tile after the other, each computed anew.
   TileLoops strips() const {
-    TileLoops loops{sliced_, {{dims_.front(), {Cut::Kind::Parts, 0}, By::Core}}, Keep::Local};
+    const auto enough = std::find_if(dims_.begin(), dims_.end(), [&](int d) { return !is_short(d); });
+    const int parts = enough == dims_.end() ? dims_.front() : *enough;
+    TileLoops loops{sliced_, {{parts, {Cut::Kind::Parts, 0}, By::Core}}, Keep::Local};
     for (const int d : dims_)
       loops.shared.push_back({d, {Cut::Kind::Step, d == vector_ ? least_row : 1}, By::Seq});
     if (has(vector_)) {
@@ -189,11 +201,13 @@ class Search {
     const std::vector<Slice> found = slices(shared);
     double sum = 0;
     for (std::size_t i = 0; i < sliced_; ++i) {
-      double points = 1;
+      double points = 1, unknown = 1;
       for (std::size_t d = 0; d < found[i].size(); ++d) {
         const auto& combine = stages_[i]->outputs.front().combine[d];
         if (!is<Cat>(combine)) continue;
         const Literal* extent = as<Literal>(stages_[i]->dims[d].hi);
+        // A row may be short; a plane of whole rows is not.
+        if (!found[i][d] && !extent) points *= std::exchange(unknown, guess);
         points *= static_cast<double>(found[i][d] ? *width_of(*found[i][d])
                                       : extent    ? extent->value.i
                                                   : guess);
