@@ -36,7 +36,7 @@ std::map<std::string, std::string> slices(const std::string& text, const std::ve
     const poly::Affine first = var_of(last.dims[d].id);
     if (tile[d] > 0) (*tiled.back())[d] = Span{first, first + (tile[d] - 1)};
   }
-  const std::vector<Slice> found = slice_backward(*program, stages, tiled);
+  const std::vector<Slice> found = slice_backward(stages, tiled);
   const poly::Namer name = [&](poly::Var var) {
     return var.kind == poly::Var::Kind::Size ? (*program)[SymbolId{var.id}].name
                                              : program->dim_names[static_cast<std::size_t>(var.id)];
@@ -97,6 +97,11 @@ TEST(Slice, IsAllWhereNothingElseIsKnown) {
   EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\nc[i] = a[N - 1 - i] + a[i] }", {8}),
             (Slices{{"a", "all"}}))
       << "from both ends, tiles have no width that is known";
+  EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\n"
+                   "c[i < N] = a[clamp(4611686018427387904 * i + 4611686018427387904)] }",
+                   {8}),
+            (Slices{{"a", "all"}}))
+      << "too far to count";
   EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\nc[i < N] = a[N - 1 - i] }", {8}),
             (Slices{{"a", "N-i-8 .. N-i-1"}}));
 }

@@ -132,7 +132,7 @@ void SharedNest::keep_slices(const Pass& pass) {
   std::vector<const Stage*> stages;
   for (const Stage& stage : stages_) stages.push_back(&stage);
   std::vector<Slice> slices =
-      slices_of(t_.program(), stages, loops_, [&](std::size_t level) { return var_of(origins_[level]); });
+      slices_of(stages, loops_, [&](std::size_t level) { return var_of(origins_[level]); });
   std::map<ArrayId, ArrayId> boxed;
   for (std::size_t i = 0; i < leader_; ++i) {
     const Stage& stage = stages_[i];

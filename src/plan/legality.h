@@ -74,8 +74,7 @@ std::set<int> shared_dims(const ClusterLoops& loops);
 
 /// What an iteration of the shared loops computes of each stage. `origin` names the first index of a shared
 /// loop's iteration.
-std::vector<Slice> slices_of(const Program& program, std::span<const Stage* const> stages,
-                             const ClusterLoops& loops,
+std::vector<Slice> slices_of(std::span<const Stage* const> stages, const ClusterLoops& loops,
                              const std::function<poly::Var(std::size_t level)>& origin);
 
 /// The dimension along which a ring slides when the innermost shared loop goes on, whose index is `index`;

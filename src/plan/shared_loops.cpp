@@ -126,8 +126,7 @@ std::set<int> shared_dims(const ClusterLoops& loops) {
   return dims;
 }
 
-std::vector<Slice> slices_of(const Program& program, std::span<const Stage* const> stages,
-                             const ClusterLoops& loops,
+std::vector<Slice> slices_of(std::span<const Stage* const> stages, const ClusterLoops& loops,
                              const std::function<poly::Var(std::size_t level)>& origin) {
   std::vector<std::optional<Slice>> tiled(stages.size());
   const std::span<const ChainLevel> levels = loops.shared_levels();
@@ -140,7 +139,7 @@ std::vector<Slice> slices_of(const Program& program, std::span<const Stage* cons
       (*tiled[i])[static_cast<std::size_t>(levels[l].dim)] = Span{first, first + (levels[l].cut.count - 1)};
     }
   }
-  return slice_backward(program, stages, tiled);
+  return slice_backward(stages, tiled);
 }
 
 std::optional<int> ring_dim(const Stage& stage, const Slice& slice, poly::Var index) {
@@ -329,7 +328,7 @@ class Judge {
     const auto origin = [&](std::size_t level) {
       return var_of(leader.dims[static_cast<std::size_t>(loops_.shared_levels()[level].dim)].id);
     };
-    const std::vector<Slice> slices = slices_of(program_, stages_, loops_, origin);
+    const std::vector<Slice> slices = slices_of(stages_, loops_, origin);
     if (!ring_dim(stage, slices[i], origin(loops_.shared - 1)))
       return no(stage, "illegal-ring", "what is needed of '" + stage.name + "' does not move row by row");
     return std::nullopt;

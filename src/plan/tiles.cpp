@@ -60,7 +60,7 @@ class Search {
       loops.sliced[i] = true;
       loops.chains[i].clear();
     }
-    return slices_of(program_, stages_, loops, [&](std::size_t level) { return index(shared[level].dim); });
+    return slices_of(stages_, loops, [&](std::size_t level) { return index(shared[level].dim); });
   }
 
   poly::Var index(int d) const { return var_of(leader_.dims[static_cast<std::size_t>(d)].id); }

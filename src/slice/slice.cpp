@@ -117,11 +117,8 @@ int dim_of(const Stage& stage, Expr subscript) {
 /// Collects what readers need of a producer.
 class Demand {
  public:
-  Demand(const Program& program, const Stage& producer)
-      : program_(program),
-        producer_(producer),
-        spans_(producer.dims.size()),
-        whole_(producer.dims.size(), false) {}
+  explicit Demand(const Stage& producer)
+      : producer_(producer), spans_(producer.dims.size()), whole_(producer.dims.size(), false) {}
 
   void add(const Stage& reader, const Slice& slice) {
     const Values values(reader, slice);
@@ -158,7 +155,6 @@ class Demand {
       whole_[d] = true;
   }
 
-  const Program& program_;
   const Stage& producer_;
   std::vector<std::optional<Span>> spans_;
   std::vector<bool> whole_;
@@ -248,7 +244,7 @@ std::optional<Reason> why_not_slice(const Program& program, const Stage& stage) 
   return std::nullopt;
 }
 
-std::vector<Slice> slice_backward(const Program& program, std::span<const Stage* const> stages,
+std::vector<Slice> slice_backward(std::span<const Stage* const> stages,
                                   std::span<const std::optional<Slice>> tiled) {
   std::vector<Slice> slices(stages.size());
   for (std::size_t i = stages.size(); i-- > 0;) {
@@ -256,9 +252,13 @@ std::vector<Slice> slice_backward(const Program& program, std::span<const Stage*
       slices[i] = *tiled[i];
       continue;
     }
-    Demand demand(program, *stages[i]);
-    for (std::size_t k = i + 1; k < stages.size(); ++k) demand.add(*stages[k], slices[k]);
-    slices[i] = demand.result();
+    Demand demand(*stages[i]);
+    try {
+      for (std::size_t k = i + 1; k < stages.size(); ++k) demand.add(*stages[k], slices[k]);
+      slices[i] = demand.result();
+    } catch (const std::overflow_error&) {
+      slices[i].assign(stages[i]->dims.size(), std::nullopt);  // nobody knows where that is
+    }
   }
   return slices;
 }

@@ -37,7 +37,7 @@ std::optional<Reason> why_not_slice(const Program& program, const Stage& stage);
 
 /// The slices of all stages of a cluster, which come in the order in which they run. `tiled`: those of the
 /// stages that are cut into tiles; the others get what the stages after them read.
-std::vector<Slice> slice_backward(const Program& program, std::span<const Stage* const> stages,
+std::vector<Slice> slice_backward(std::span<const Stage* const> stages,
                                   std::span<const std::optional<Slice>> tiled);
 
 /// The affine sum as an expression.
