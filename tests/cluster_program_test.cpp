@@ -47,6 +47,38 @@ Structure structure_of(const std::shared_ptr<const Program>& program, Clusters c
   return {c.schedule->passes, c.schedule->buffers};
 }
 
+std::string why_apart(const Compilation& c, const std::string& code) {
+  const auto found =
+      std::find_if(c.apart.begin(), c.apart.end(), [&](const Reason& reason) { return reason.code == code; });
+  return found == c.apart.end() ? "" : found->text;
+}
+
+TEST(GreedyClusters, LanesComputeWhatIsLookedUpInASmallTable) {
+  const auto program = program_of(R"(
+    def f(a: i16[H, W], b: i16[H, W], table: u8[N]) -> c {
+      at[y, x] = (3 * a[y, x] + 2 * b[y, x] + 7) / 256
+      c[y, x] = table[clamp(at[y, x])]
+    })");
+  // One pass, but a loop for the places and one for the elements.
+  EXPECT_EQ(structure_of(program, Clusters::Greedy), (Structure{1, 0}));
+  const Compilation c = compiled(program, Clusters::Greedy, "elaborate");
+  EXPECT_EQ(c.schedule->plan.blocks.front().clusters.front().instances.size(), 2U);
+  EXPECT_EQ(why_apart(c, "lanes"),
+            "'at' is not part of 'c': lanes do not look up elements of 'table', which are so small");
+}
+
+TEST(GreedyClusters, AShortLoopIsNotAllThatRunsInParallel) {
+  const auto program = program_of(R"(
+    def f(m: f32[3, K], a: f32[H, W]) -> c {
+      s[k] = sum(l) m[k, l]
+      c[k, y, x] = s[k] * a[y, x]
+    })");
+  const Compilation c = compiled(program, Clusters::Greedy, "elaborate");
+  EXPECT_EQ(c.schedule->passes, 2);
+  EXPECT_EQ(why_apart(c, "short"),
+            "'s' and 'c' share no loop: the loop over 'k' is too short to be all that runs in parallel");
+}
+
 TEST(OptimalClusters, AProducerGoesWithItsReadersRatherThanWithItsProducer) {
   const auto program = program_of(R"(
     def f(x: f64[N], y: f64[N]) -> (b, e, f) {
@@ -151,7 +183,7 @@ TEST(OptimalClusters, OfRandomProgramsAreProvenAndMoveNoMoreThanGreedyOnes) {
 TEST(OptimalClusters, ComputeAgainWhatCostsLessThanToKeep) {
   const auto program = program_of(R"(
     def f(x: f32[N]) -> s {
-      b[i] = x[i] * 2
+      b[i] = x[i] * 2 + 1
       d[i < N] = f32(i) + (if N > 0 then b[0] else 0.0f32)
       s = sum(i) (b[i] + d[i])
     })");

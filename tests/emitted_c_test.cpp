@@ -66,5 +66,34 @@ TEST(EmittedC, AnIterationReducesItsFailuresOnce) {
   EXPECT_THAT(text, testing::HasSubstr("worst = bad > worst ? bad : worst;"));
 }
 
+std::string c_of(const std::string& text) {
+  Options options;
+  options.stop_after = "c";
+  return compile(program_of(text), two_cores(), options).source->text;
+}
+
+// Lanes load rows: where every second point reads the next element, there are two points in a step.
+TEST(EmittedC, AHalvedIndexIsNotDividedInTheLoop) {
+  const std::string text = c_of(R"(
+    def f(a: f32[N]) -> b { b[x < 2 * N] = a[x / 2] + a[clamp(x / 2 - 1 + 2 * (x % 2))] })");
+  EXPECT_THAT(text, testing::HasSubstr("for (int64_t x_step = x_from; x_step < x_to; ++x_step) {"));
+  EXPECT_THAT(text, testing::HasSubstr("= a[x_step] + a[x_step - 1];"));
+  EXPECT_THAT(text, testing::HasSubstr("= a[x_step] + a[x_step + 1];"));
+}
+
+TEST(EmittedC, AChoiceByTheRemainderIsMadeOnce) {
+  const std::string text = c_of(R"(
+    def f(a: f32[N], b: f32[N]) -> c { c[x < 3 * N] = if x % 3 == 1 then a[x / 3] else b[x / 3] })");
+  EXPECT_THAT(text, testing::HasSubstr("[3 * x_step + 1 - x_strip] = a[x_step];"));
+}
+
+// Five points in a step would be more code than they are worth, and a sum has no places of its own.
+TEST(EmittedC, OtherLoopsGoPointByPoint) {
+  EXPECT_THAT(c_of("def f(a: f32[N]) -> b { b[x < 5 * N] = a[x / 5] }"),
+              testing::Not(testing::HasSubstr("_step")));
+  EXPECT_THAT(c_of("def f(a: f32[N]) -> s { s = sum(x < 2 * N) a[x / 2] }"),
+              testing::Not(testing::HasSubstr("_step")));
+}
+
 }  // namespace
 }  // namespace twill

@@ -128,7 +128,8 @@ TEST(FuzzPlan, RandomPlansAreLegalAndOfAllKinds) {
       continue;
     }
     for (const Plan& plan : one.plans) {
-      EXPECT_TRUE(elaborate(one.planned(), machine, plan)) << "seed " << seed;
+      const auto schedule = elaborate(one.planned(), machine, plan);
+      EXPECT_TRUE(schedule) << "seed " << seed << ": " << schedule.why().text;
       EXPECT_EQ(plan_from_json(to_json(plan)), plan);
       for (const auto& [name, count] : features_of(plan)) features[name] += count;
     }

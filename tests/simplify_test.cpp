@@ -259,10 +259,10 @@ const Case cases[] = {
       })"},
     {"AnElementThatOnlyTheLoopProvesToBeThere",
      R"(
-      def f(x: i64[N]) -> y { y[i < N] = sum(j < 3) x[0] * j })",
+      def f(x: i64[N]) -> y { y[i < N] = sum(j < 30) x[0] * j })",
      R"(
       def f(x: i64[N]) -> y {
-        y[i < N] = sum(j < 3) x[0] * j
+        y[i < N] = sum(j < 30) x[0] * j
       })"},
     {"AFoldThatIsTheSameForAllRows",
      R"(
@@ -424,15 +424,15 @@ const Case cases[] = {
       })"},
     {"WhatIsForcedStays",
      R"(
-      def f(x: f64[N]) -> (y, z) { a[i] = x[i] * 2
-                                   b[i] = x[i] * 2
+      def f(x: f64[N]) -> (y, z) { a[i] = x[i] * 2 + 1
+                                   b[i] = x[i] * 2 + 1
                                    force(b)
                                    y[i] = a[i] + a[N - 1 - i]
                                    z[i] = b[i] - b[N - 1 - i] })",
      R"(
       def f(x: f64[N]) -> (y, z) {
-        a[i] = x[i] * 2.0
-        b[i] = x[i] * 2.0
+        a[i] = x[i] * 2.0 + 1.0
+        b[i] = x[i] * 2.0 + 1.0
         force(b)
         y[i] = a[i] + a[N - 1 - i]
         z[i] = b[i] - b[N - 1 - i]
@@ -643,6 +643,83 @@ const Case cases[] = {
       strict def f(key: i64[N], v: f64[N]) -> s {
         g = group [ (key[i] % 5, v[i]) | i ]
         s = sum(b, j < g_offsets[b + 1] - g_offsets[b]) g.values[g_offsets[b] + j]
+      })"},
+    // ---- elements that are computed where they are read
+    {"AFewOfManyPlanes",
+     R"(
+      def f(u: f32[8, N], k: i64[N]) -> y { a[p, x] = 2 * u[p, x]
+                                            y[x] = a[max(min(k[x], 6), 0), x] + a[max(min(k[x], 6), 0) + 1, x] })",
+     R"(
+      def f(u: f32[8, N], k: i64[N]) -> y {
+        y[x] = 2.0 * u[max(min(k[x], 6), 0), x] + 2.0 * u[max(min(k[x], 6), 0) + 1, x]
+      })"},
+    {"BordersAreThoseOfWhatIsRead",
+     R"(
+      def f(u: f32[N]) -> y { a[i] = 2 * u[i]
+                              y[i < N / 2] = a[clamp(2 * i - 1)] + a[mirror(2 * i + 5)] })",
+     R"(
+      def f(u: f32[N]) -> y {
+        y[i < N / 2] = 2.0 * u[clamp(2 * i - 1)] + 2.0 * u[mirror(2 * i + 5)]
+      })"},
+    {"BordersOfWhatIsNotReadStay",
+     R"(
+      def f(u: f32[N]) -> y { a[i] = u[i] + i
+                              y[i < N / 2] = a[clamp(2 * i - 1)] + a[2 * i] })",
+     R"(
+      def f(u: f32[N]) -> y {
+        a[i] = u[i] + f32(i)
+        y[i < N / 2] = a[clamp(2 * i - 1)] + a[2 * i]
+      })"},
+    {"MoreReadsThanElements",
+     R"(
+      def f(u: f32[N]) -> y { a[i] = 2 * u[i] + 1
+                              y[i < N / 2] = a[2 * i] + a[2 * i + 1] + a[0] })",
+     R"(
+      def f(u: f32[N]) -> y {
+        a[i] = 2.0 * u[i] + 1.0
+        y[i < N / 2] = a[2 * i] + a[2 * i + 1] + a[0]
+      })"},
+    // ---- windows
+    {"AWindowIsFoldedOverItsRowsFirst",
+     R"(
+      def f(a: f32[H, W]) -> s { s[y, x] = sum(k < 3, l < 4) a[clamp(y + k - 1), clamp(x + l - 1)] })",
+     R"(
+      def f(a: f32[H, W]) -> s {
+        s_k[y_2, x_2] = a[clamp(y_2 - 1), x_2] + a[clamp(y_2), x_2] + a[clamp(y_2 + 1), x_2]
+        s[y, x] = s_k[y, clamp(x - 1)] + s_k[y, clamp(x)] + s_k[y, clamp(x + 1)] + s_k[y, clamp(x + 2)]
+      })"},
+    {"WeightsOfColumnsStayOutside",
+     R"(
+      def f(a: f32[H, W], v: f32[20], w: f32[20]) -> s {
+        s[y, x] = sum(k < 12, l < 13) v[k] * w[l] * a[mirror(y + k), mirror(x + l)]
+      })",
+     R"(
+      def f(a: f32[H, W], v: f32[20], w: f32[20]) -> s {
+        s_k[y_2, x_2] = sum(k_2 < 12) v[k_2] * a[mirror(y_2 + k_2), x_2]
+        s[y, x] = sum(l < 13) w[l] * s_k[y, mirror(x + l)]
+      })"},
+    {"WeightsOfPointsDoNotSeparate",
+     R"(
+      def f(a: f32[H, W], w: f32[20, 20]) -> s {
+        s[y, x] = sum(k < 12, l < 13) w[k, l] * a[clamp(y + k), clamp(x + l)]
+      })",
+     R"(
+      def f(a: f32[H, W], w: f32[20, 20]) -> s {
+        s[y, x] = sum(k < 12, l < 13) w[k, l] * a[clamp(y + k), clamp(x + l)]
+      })"},
+    {"StrictSumsKeepTheirOrder",
+     R"(
+      strict def f(a: f32[H, W]) -> s { s[y, x] = sum(k < 4, l < 4) a[clamp(y + k), clamp(x + l)] })",
+     R"(
+      strict def f(a: f32[H, W]) -> s {
+        s[y, x] = sum(k < 4, l < 4) a[clamp(y + k), clamp(x + l)]
+      })"},
+    {"ShortFoldsAreWrittenOut",
+     R"(
+      strict def f(a: f32[N], w: f32[3]) -> s { s[i < N] = sum(k < 3) w[k] * a[clamp(i + k)] })",
+     R"(
+      strict def f(a: f32[N], w: f32[3]) -> s {
+        s[i] = 0.0 + w[0] * a[clamp(i)] + w[1] * a[clamp(i + 1)] + w[2] * a[clamp(i + 2)]
       })"},
     // ---- tables
     {"GroupsByTheSameKeyShareATable",

@@ -293,6 +293,12 @@ const Fused fused[] = {
       def f(u: f32[H, W]) -> b { a[y, x] = 2 * u[y, x]
                                  b[y, x] = a[pad(y - 1, 7.0), x] + a[y, pad(x + 3, 1.0)] })",
      rectangles},
+    {"WhatMayFailIsNotSliced",
+     {2, 1},
+     R"(
+      def f(u: f32[H, W]) -> b { a[y, x < W] = u[y, x * y / max(y, 1)]
+                                 b[y, x] = a[clamp(y - 1), x] + a[y, clamp(x + 1)] })",
+     rectangles},
     {"ASumOfTheLast",
      {1, 0},
      R"(

@@ -130,7 +130,10 @@ std::optional<Reason> ClusterBuilder::why_not_one(const Set& first, const Set& s
       if (is_product(region_.program, joiner_[holder]))
         return reason("tile", a, b, "'" + joiner_[holder].name + "' has tiles of its own in registers");
   }
-  if (!siblings) {
+  const bool hands_on =
+      std::any_of(joiner_[first.holder].outputs.begin(), joiner_[first.holder].outputs.end(),
+                  [&](const Output& output) { return reads(joiner_[second.holder], output.array); });
+  if (!siblings || hands_on) {
     if (auto worse = why_worse(region_.program, joiner_[first.holder], operations_[index(first.holder)],
                                joiner_[second.holder]))
       return worse;

@@ -329,14 +329,12 @@ void CCode::of(const If& s) {
 }
 
 void CCode::of(const Within& s) {
-  std::vector<const Node*> added;
-  for (Expr e : s.positive) {
-    if (positive_.insert(e.get()).second) added.push_back(e.get());
-  }
+  const Positive around = positive_;
+  for (Expr e : s.positive) add_positive(e, positive_);
   open("{");
   code(s.body);
   close();
-  for (const Node* node : added) positive_.erase(node);
+  positive_ = around;
 }
 
 void CCode::of(const Strips& s) {

@@ -84,7 +84,7 @@ class CCode {
   CLanes lanes_;
   Writer* w_ = nullptr;
   std::string stage_;
-  std::set<const Node*> positive_;
+  Positive positive_;
 };
 
 }  // namespace twill

@@ -414,7 +414,7 @@ bool is_length(Expr extent) {
 
 /// The condition that a subscript is inside: one comparison where the extent is not below zero.
 std::string CExpressions::within(const std::string& subscript, Expr extent) {
-  if (is_length(extent) || positive_.contains(extent.get()))
+  if (is_length(extent) || is_positive(extent, positive_))
     return "(uint64_t)" + subscript + " < (uint64_t)" + text(extent, 14);
   return "0 <= " + subscript + " && " + subscript + " < " + text(extent, 11);
 }
@@ -441,10 +441,11 @@ std::string CExpressions::checked_element(ArrayId array, std::span<const Expr> a
 }
 
 /// A subscript moved to the inside by its rule. Extents of zero have no inside.
-std::string CExpressions::boundary(Boundary rule, Expr subscript, Expr extent) {
+std::string CExpressions::boundary(Boundary rule, Expr subscript, Expr extent, bool lanes) {
   const std::string n = text(extent), i = text(subscript);
   switch (rule) {
-    case Boundary::Clamp: return context_.prelude.need("twill_clamp") + "(" + i + ", " + n + ")";
+    case Boundary::Clamp:
+      return context_.prelude.need(lanes ? "twill_clamp" : "twill_clamp_one") + "(" + i + ", " + n + ")";
     case Boundary::Mirror: return context_.prelude.need("twill_mirror") + "(" + i + ", " + n + ")";
     case Boundary::Wrap: return context_.prelude.need("twill_floor_mod_i64") + "(" + i + ", " + n + ")";
     default: return i;
@@ -470,9 +471,9 @@ CText CExpressions::print_read(Expr e) {
         exists.push_back(within(subscripts.back(), extent));
         break;
       default:
-        subscripts.push_back(boundary(read.rules[s], at, extent));
-        if (!positive_.contains(extent.get()) && !(as<Literal>(extent) && as<Literal>(extent)->value.i > 0))
-          inside.push_back(text(extent, 11) + " > 0");
+        subscripts.push_back(
+            boundary(read.rules[s], at, extent, byte_size(array.type) >= 4 || !reads_data(at)));
+        if (!is_positive(extent, positive_)) inside.push_back(text(extent, 11) + " > 0");
     }
   }
   const auto joined = [](const std::vector<std::string>& conditions) {

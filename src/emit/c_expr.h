@@ -4,6 +4,7 @@
 
 #include "emit/c_names.h"
 #include "emit/c_prelude.h"
+#include "program/positive.h"
 
 #include <functional>
 
@@ -28,7 +29,7 @@ struct CContext {
 /// Prints the expressions of one straight piece of code.
 class CExpressions {
  public:
-  CExpressions(CContext& context, const std::set<const Node*>& positive, std::string stage)
+  CExpressions(CContext& context, const Positive& positive, std::string stage)
       : context_(context), positive_(positive), stage_(std::move(stage)), program_(*context.nest.program) {
     scopes_.emplace_back();
   }
@@ -71,7 +72,7 @@ class CExpressions {
   CText infix(const char* op, int binds, const CText& a, const CText& b, const Type& type);
   std::string extent_of(Expr extent);
   std::string within(const std::string& subscript, Expr extent);
-  std::string boundary(Boundary rule, Expr subscript, Expr extent);
+  std::string boundary(Boundary rule, Expr subscript, Expr extent, bool lanes);
   std::span<const Expr> extents_in_memory(ArrayId array) const;
   std::string in_memory(ArrayId array, std::size_t dim, const std::string& subscript);
   std::string linear(ArrayId array, std::span<const std::string> subscripts);
@@ -81,7 +82,7 @@ class CExpressions {
   std::set<const Node*> surely_needed(Expr e);
 
   CContext& context_;
-  const std::set<const Node*>& positive_;
+  const Positive& positive_;
   std::string stage_;
   const Program& program_;
   std::map<const Node*, int> uses_;

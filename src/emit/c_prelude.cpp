@@ -44,6 +44,15 @@ static inline const void *twill_unknown(const void *memory) {
        R"c(static inline int64_t twill_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 )c",
        {}},
+      {"twill_clamp_one",
+       R"c(/* For loops that lanes do not take: GCC would use lanes for the minimum and the maximum alone. */
+static inline int64_t twill_clamp_one(int64_t i, int64_t n) {
+  int64_t at_least = i < 0 ? 0 : i;
+  __asm__("" : "+r"(at_least));
+  return at_least < n ? at_least : n - 1;
+}
+)c",
+       {}},
       {"twill_floor_mod",
        R"c(/* Rounds towards minus infinity: the result has the sign of b. */
 static inline T twill_floor_mod_S(T a, T b) {

@@ -1,5 +1,6 @@
 // What happens at a point of a stage, and what has to be opened and closed around its loops for it.
 #include "emit/interior.h"
+#include "emit/phases.h"
 #include "emit/stage_nest.h"
 
 #include <algorithm>
@@ -37,6 +38,7 @@ Expr StageNest::at_point(Expr e) {
       return found == fixed_.end() ? Expr{} : found->second;
     });
   }
+  if (step_) e = work_out_divisions(t_, e, *step_);
   if (!fixed_.empty()) e = fold_constants(e);
   if (!settled_.empty()) e = use_settled(e);
   if (interior_) e = assume_interior(t_, e, interior_index_);
@@ -286,7 +288,7 @@ Code StageNest::complete(Role& role, Expr value) {
 }
 
 Statement StageNest::into_view(const Role& role, Expr value) {
-  const Expr index = t_.index(stage_.dims[levels_[point_level_].dim].id);
+  const Expr index = at_point(t_.index(stage_.dims[levels_[point_level_].dim].id));
   return t_.put(role.view, {view_lane_ ? view_lane_ : t_.sub(index, role.view_origin)}, value);
 }
 

@@ -5,6 +5,7 @@
 #include "plan/legality.h"
 #include "program/buckets.h"
 #include "program/check.h"
+#include "program/positive.h"
 
 #include <algorithm>
 
@@ -388,15 +389,12 @@ Code StageNest::settle_rules(int level, DimId index) {
   if (level != point_level_ || !std::holds_alternative<Formula>(stage_.body)) return code;
   const DimId own = stage_.dims[levels_[level].dim].id;
   // Here the loops around have an iteration; the innermost one itself may have none.
-  const auto is_positive = [&](Expr extent) {
-    const Literal* literal = as<Literal>(extent);
-    return (literal && literal->value.i > 0) ||
-           std::any_of(levels_.begin(), levels_.begin() + level, [&](const ChainLevel& around) {
-             const Dim& dim = stage_.dims[around.dim];
-             const Literal* lo = as<Literal>(dim.lo);
-             return dim.id != own && dim.hi == extent && lo && lo->value.i >= 0;
-           });
-  };
+  Positive positive;
+  for (int l = 0; l < level; ++l) {
+    const Dim& dim = stage_.dims[levels_[l].dim];
+    const Literal* lo = as<Literal>(dim.lo);
+    if (dim.id != own && dim.hi && lo && lo->value.i >= 0) add_positive(dim.hi, positive);
+  }
   const auto settle = [&](Expr subscript, Boundary rule, Expr extent) {
     for (const Settled& known : settled_) {
       if (known.subscript == subscript && known.rule == rule && known.extent == extent) return;
@@ -423,7 +421,8 @@ Code StageNest::settle_rules(int level, DimId index) {
           const Boundary rule = read->rules[s];
           const Expr extent = t_.program()[read->array].shape[s];
           const bool bends = rule == Boundary::Clamp || rule == Boundary::Mirror || rule == Boundary::Wrap;
-          if (bends && !mentions(node->args[s], index) && !reads_data(node->args[s]) && is_positive(extent))
+          if (bends && !mentions(node->args[s], index) && !reads_data(node->args[s]) &&
+              is_positive(extent, positive))
             settle(node->args[s], rule, extent);
         }
       });
@@ -471,6 +470,7 @@ Code StageNest::segmented(int level, Expr lo, Expr hi) {
     code.push_back(bring_row(roles_.front(), at, t_.index(last), hi));
     return code;
   }
+  if (const std::int64_t phases = phases_of(level); phases > 1) return phased(level, lo, hi, phases);
   const Interior interior = interior_of(level, lo, hi);
   if (interior.lower.empty()) return point_loop(level, lo, hi);
 
@@ -585,6 +585,7 @@ Expr StageNest::may_leave_box(int level, std::int64_t capacity) {
 /// The loop over a strip. Away from all borders, strips have a known number of points; at the border of a box
 /// they have too, and what is outside of it is brought over afterwards.
 Code StageNest::whole_strip(int level, Expr strip, Expr end, std::int64_t capacity) {
+  if (phases_of(level) > 1) return segmented(level, strip, end);
   const Dim& dim = stage_.dims[levels_[level].dim];
   Interior inside = interior_of(level, strip, end);
   const Expr leaves = over_whole_ && inside.lower.empty() && levels_[level].by != By::Core

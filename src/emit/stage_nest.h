@@ -147,6 +147,11 @@ class StageNest {
   /// Does this pass learn what the output's parts need of each other, without the values themselves?
   bool only_learns(const Role& role) const;
 
+  // stage_phases.cpp: the innermost loop in steps
+  std::int64_t phases_of(int level);
+  void at_all_phases(int level, DimId step, std::int64_t phases, const std::function<void()>& action);
+  Code phased(int level, Expr lo, Expr hi, std::int64_t phases);
+
   // stage_tile.cpp: dimensions in pieces, and accumulators in local variables
   int last_level(int dim) const;
   int piece_level(int dim) const;
@@ -253,6 +258,7 @@ class StageNest {
   bool first_pass_ = false;
   bool interior_ = false;      // boundary rules on the innermost loop's index hold by themselves here
   DimId interior_index_{};     // that index
+  std::optional<DimId> step_;  // the number of the innermost loop's step, while its points are written out
   std::optional<DimId> part_;  // the index over parts, if a dimension is cut into parts
   Expr parts_;                 // how many
 };

@@ -4,6 +4,7 @@
 #include "program/check.h"
 #include "program/edit.h"
 #include "program/index_use.h"
+#include "program/prover.h"
 
 #include <algorithm>
 #include <map>
@@ -13,6 +14,9 @@
 namespace twill {
 
 namespace {
+
+/// What is no more than a multiplication is computed again for so many readers of an element.
+constexpr std::int64_t most_reads_of_each = 16;
 
 std::vector<Expr> reads_of(const Stage& stage, ArrayId array) {
   std::vector<Expr> found;
@@ -37,6 +41,58 @@ bool is_map(const Stage& stage, const Output& output) {
   });
 }
 
+/// May a subscript of the producer's array that a boundary rule bends be bent in the producer's own reads
+/// instead? If the producer uses the index to read elements of arrays that are as long, and for nothing else.
+bool hands_rule_on(const Program& program, const Output& output, std::size_t subscript) {
+  const DimId index = as<IndexRef>(output.at[subscript])->dim;
+  const Expr extent = program[output.array].shape[subscript];
+  const std::function<bool(Expr)> only_reads = [&](Expr e) {
+    if (const auto* ref = as<IndexRef>(e)) return ref->dim != index;
+    const auto* read = as<Read>(e);
+    for (std::size_t s = 0; s < e->args.size(); ++s) {
+      const auto* ref = as<IndexRef>(e->args[s]);
+      const bool plain = read && s < read->rules.size() && read->rules[s] == Boundary::Inside && ref &&
+                         ref->dim == index && program[read->array].shape[s] == extent;
+      if (!plain && !only_reads(e->args[s])) return false;
+    }
+    return true;
+  };
+  return only_reads(output.value);
+}
+
+bool bends(Boundary rule) {
+  return rule == Boundary::Clamp || rule == Boundary::Mirror || rule == Boundary::Wrap;
+}
+
+/// The value of the element that a read means.
+Expr value_at(Program& program, const Output& output, Expr node) {
+  const auto& rules = as<Read>(node)->rules;
+  std::map<DimId, std::size_t> subscript_of;
+  for (std::size_t k = 0; k < output.at.size(); ++k) subscript_of[as<IndexRef>(output.at[k])->dim] = k;
+  const auto found = [&](Expr e) -> std::optional<std::size_t> {
+    const auto* index = as<IndexRef>(e);
+    const auto place = index ? subscript_of.find(index->dim) : subscript_of.end();
+    return place == subscript_of.end() ? std::nullopt : std::optional(place->second);
+  };
+  const std::function<Expr(Expr)> moved = [&](Expr e) {
+    return rewrite(*program.pool, e, [&](Expr inner) -> Expr {
+      if (const auto k = found(inner)) return node->args[*k];
+      const auto* read = as<Read>(inner);
+      if (!read) return {};
+      std::vector<Boundary> bent = read->rules;
+      std::vector<Expr> subscripts;
+      for (std::size_t s = 0; s < bent.size(); ++s) {
+        const auto k = found(inner->args[s]);
+        if (k && bends(rules[*k])) bent[s] = rules[*k];
+        subscripts.push_back(moved(inner->args[s]));
+      }
+      const Expr fallback = inner->args.size() > bent.size() ? moved(inner->args.back()) : Expr{};
+      return program.pool->read(read->array, inner->type, std::move(subscripts), std::move(bent), fallback);
+    });
+  };
+  return moved(output.value);
+}
+
 }  // namespace
 
 std::optional<Reason> why_not_inline(const Program& program, const Stage& producer, const Output& output,
@@ -58,8 +114,9 @@ std::optional<Reason> why_not_inline(const Program& program, const Stage& produc
     if (version.into == output.array) return no("version", "it makes a new version of " + array);
   for (const Expr node : reads_of(consumer, output.array)) {
     const auto& rules = as<Read>(node)->rules;
-    if (std::any_of(rules.begin(), rules.end(), [](Boundary rule) { return rule != Boundary::Inside; }))
-      return no("boundary", array + " is read beyond its boundary");
+    for (std::size_t k = 0; k < rules.size(); ++k)
+      if (rules[k] != Boundary::Inside && !(bends(rules[k]) && hands_rule_on(program, output, k)))
+        return no("boundary", array + " is read beyond its boundary");
   }
   if (!reads_inside(program, consumer, output.array))
     return no("outside", "nobody knows before it runs that " + array + " has what is read of it");
@@ -84,18 +141,65 @@ bool reads_each_once(const Stage& consumer, ArrayId array) {
   return moved.size() == consumer.dims.size();
 }
 
+bool reads_few(const Program& program, const Stage& producer, const Output& output, const Stage& consumer,
+               std::int64_t times) {
+  const std::vector<Expr> reads = reads_of(consumer, output.array);
+  // Where neighbours are read from anywhere, one array to go to is better than several.
+  for (const Expr node : reads)
+    if (!as<Read>(node)->rules.empty() && reads_data(node->args[as<Read>(node)->rules.size() - 1]))
+      return false;
+  std::int64_t computed = times, read = static_cast<std::int64_t>(reads.size());
+  std::vector<Expr> there, here;
+  const auto count = [](const Dim& dim, std::int64_t& known, std::vector<Expr>& unknown) {
+    const Literal *lo = as<Literal>(dim.lo), *hi = as<Literal>(dim.hi);
+    if (!lo || lo->value.i != 0 || !dim.hi || reads_data(dim.hi)) return false;
+    if (hi && hi->value.i > 0 && known < (std::int64_t{1} << 30) / hi->value.i)
+      known *= hi->value.i;
+    else
+      unknown.push_back(dim.hi);
+    return true;
+  };
+  for (const Dim& dim : producer.dims)
+    if (!count(dim, computed, there)) return false;
+  for (const Dim& dim : consumer.dims)
+    if (!count(dim, read, here)) return false;
+  for (const Expr extent : std::vector<Expr>(here)) {
+    const auto same = std::find(there.begin(), there.end(), extent);
+    if (same == there.end()) continue;
+    there.erase(same);
+    here.erase(std::find(here.begin(), here.end(), extent));
+  }
+  if (there.empty() && here.empty()) return read <= computed;
+  if (there.size() != 1 || here.size() != 1) return false;
+  Prover prover(program);
+  const poly::Affine more =
+      prover.conditions().value(there.front()) * computed - prover.conditions().value(here.front()) * read;
+  return prover.is_non_negative({}, more) == poly::Answer::Yes;
+}
+
+bool is_as_quick_as_reading(Program& program, const Stage& producer, const Output& output,
+                            const Stage& consumer) {
+  if (operations_of(producer) > 1 || !reads_few(program, producer, output, consumer, most_reads_of_each))
+    return false;
+  const auto reads = [](const Stage& stage) {
+    std::set<const Node*> found;
+    for_each_expr(stage, [&](Expr root) {
+      visit(root, [&](Expr node) {
+        if (const auto* read = as<Read>(node); read && !read->rules.empty()) found.insert(node.get());
+      });
+    });
+    return found.size();
+  };
+  Stage again = consumer;
+  inline_reads(program, output, again);
+  return reads(again) <= reads(consumer);
+}
+
 void inline_reads(Program& program, const Output& output, Stage& consumer) {
   ExprPool& pool = *program.pool;
   std::map<const Node*, Expr> values;
   for (const Expr node : reads_of(consumer, output.array)) {
-    std::map<DimId, Expr> at;
-    for (std::size_t k = 0; k < output.at.size(); ++k) at[as<IndexRef>(output.at[k])->dim] = node->args[k];
-    const Expr value = rewrite(pool, output.value, [&](Expr inner) {
-      const auto* index = as<IndexRef>(inner);
-      const auto found = index ? at.find(index->dim) : at.end();
-      return found == at.end() ? Expr{} : found->second;
-    });
-    values[node.get()] = pool.cast(program[output.array].type, value);
+    values[node.get()] = pool.cast(program[output.array].type, value_at(program, output, node));
   }
   // A read may be a subscript of another one: the innermost ones first, until none is left.
   const auto replace = [&](Expr node) {

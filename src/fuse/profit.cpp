@@ -1,9 +1,11 @@
 #include "fuse/profit.h"
 
+#include "fuse/share.h"
 #include "program/index_use.h"
 #include "program/regroup.h"
 
 #include <algorithm>
+#include <array>
 
 namespace twill {
 
@@ -42,6 +44,33 @@ bool runs_in_order(const Program& program, const Stage& stage) {
   });
 }
 
+namespace {
+
+/// More operations than these are worth lanes.
+constexpr int few_operations = 2;
+
+/// An array of narrow elements whose subscripts in the consumer need the producer's values: lanes cannot go
+/// to places of their own for elements of less than four bytes.
+std::optional<ArrayId> looked_up_with(const Program& program, const Stage& producer, const Stage& consumer) {
+  std::optional<ArrayId> found;
+  for_each_expr(consumer, [&](Expr root) {
+    visit(root, [&](Expr node) {
+      const auto* table = as<Read>(node);
+      if (!table || byte_size(program[table->array].type) >= 4) return;
+      for (std::size_t s = 0; s < table->rules.size(); ++s)
+        visit(node->args[s], [&](Expr inner) {
+          const auto* read = as<Read>(inner);
+          if (read && std::any_of(producer.outputs.begin(), producer.outputs.end(),
+                                  [&](const Output& output) { return output.array == read->array; }))
+            found = table->array;
+        });
+    });
+  });
+  return found;
+}
+
+}  // namespace
+
 std::optional<Reason> why_worse(const Program& program, const Stage& producer, int operations,
                                 const Stage& consumer) {
   const auto no = [&](std::string code, const std::string& why) {
@@ -50,8 +79,11 @@ std::optional<Reason> why_worse(const Program& program, const Stage& producer, i
                   "'" + producer.name + "' is not part of '" + consumer.name + "': " + why,
                   consumer.place};
   };
-  const bool always = has_hint(producer, Hint::Always) || has_hint(consumer, Hint::Always);
-  if (always || operations <= cheap_operations) return std::nullopt;
+  if (has_hint(producer, Hint::Always) || has_hint(consumer, Hint::Always)) return std::nullopt;
+  if (const auto table =
+          operations > few_operations ? looked_up_with(program, producer, consumer) : std::nullopt)
+    return no("lanes", "lanes do not look up elements of '" + program[*table].name + "', which are so small");
+  if (operations <= cheap_operations) return std::nullopt;
   if (runs_in_order(program, consumer) && !runs_in_order(program, producer))
     return no("parallelism", "'" + consumer.name + "' runs in order, and it does not have to");
   if (any_is<Scan>(consumer))
@@ -111,6 +143,34 @@ bool reuses_across(const Program& program, const Stage& stage) {
 
 }  // namespace
 
+namespace {
+
+/// Loops with fewer points than these, all known, do not keep workers busy.
+constexpr std::int64_t few_points = 16;
+
+/// The outermost dimension, if the two share only so few points that one of them would lose a dimension that
+/// could run in parallel.
+std::optional<std::string> too_short_to_share(const Program& program, const Stage& first,
+                                              const Stage& second) {
+  const std::array stages = {&first, &second};
+  const auto depth = static_cast<std::size_t>(most_shared(program, stages));
+  if (depth == 0) return std::nullopt;
+  std::int64_t points = 1;
+  for (std::size_t d = 0; d < depth; ++d) {
+    const Literal* extent = as<Literal>(first.dims[d].hi);
+    if (!extent || (points *= std::max<std::int64_t>(extent->value.i, 1)) >= few_points) return std::nullopt;
+  }
+  const bool loses = std::any_of(stages.begin(), stages.end(), [&](const Stage* stage) {
+    return !runs_in_order(program, *stage) && !stage->outputs.empty() && stage->dims.size() > depth &&
+           !as<Literal>(stage->dims[depth].hi) &&
+           std::all_of(stage->outputs.begin(), stage->outputs.end(),
+                       [&](const Output& output) { return is<Cat>(output.combine[depth]); });
+  });
+  return loses ? std::optional(first.dims.front().name) : std::nullopt;
+}
+
+}  // namespace
+
 bool is_product(const Program& program, const Stage& stage) {
   if (!std::holds_alternative<Formula>(stage.body) || stage.outputs.empty()) return false;
   const auto is_long = [](const Dim& dim) {
@@ -151,6 +211,8 @@ std::optional<Reason> why_worse_to_share(const Program& program, const Stage& fi
       return no("reuse", "'" + stage->name + "' uses what it reads for several '" + stage->dims.front().name +
                              "' at once");
   }
+  if (const auto dim = too_short_to_share(program, first, second))
+    return no("short", "the loop over '" + *dim + "' is too short to be all that runs in parallel");
   const bool twice = std::any_of(second.outputs.begin(), second.outputs.end(), [](const Output& output) {
     return is<Scan>(output.combine.front()) || is<Append>(output.combine.back());
   });

@@ -43,12 +43,19 @@ void Generator::stencils(const Surroundings& around, std::vector<Stage>& into) {
     Output output;
     output.combine.assign(rank, Cat{});
     output.at = indices;
-    Expr window;
-    if (rng_.chance(35)) {
-      const NewDim dim = rectangular_dim(index_name("k", inside), extent({}, 0, rng_.between(2, 4)), 0);
-      stage.dims.push_back(dim.dim);
-      output.combine.push_back(Fold{some_operator(type, true)});
-      window = pool_.index(dim.dim.id);
+    // None, one that some dimensions share, or one of its own for each.
+    std::vector<Expr> window(rank);
+    if (rng_.chance(45)) {
+      const std::size_t folds = rng_.chance(60) ? 1 : rank;
+      const Operator op = some_operator(type, true);
+      for (std::size_t f = 0; f < folds; ++f) {
+        const NewDim dim = rectangular_dim(index_name("k", inside), extent({}, 0, rng_.between(2, 4)), 0);
+        use(dim, inside);
+        stage.dims.push_back(dim.dim);
+        output.combine.push_back(Fold{op});
+        window[f] = pool_.index(dim.dim.id);
+      }
+      if (folds < rank) window[1] = window[0];
     }
     const auto element = [&]() -> Expr {
       if (pictures.empty() || rng_.chance(5)) return value(type, inside);
@@ -60,10 +67,16 @@ void Generator::stencils(const Surroundings& around, std::vector<Stage>& into) {
       for (std::size_t d = 0; d < rank; ++d) {
         Expr at = indices[d];
         if (level < from.level) at = pool_.apply(Prim::Mul, {pool_.integer(2), at});
-        if (level > from.level) at = pool_.apply(Prim::Div, {at, pool_.integer(2)});
+        if (level > from.level) {
+          const Expr half = pool_.apply(Prim::Div, {at, pool_.integer(2)});
+          const Expr odd = pool_.apply(Prim::Mod, {at, pool_.integer(2)});
+          const Expr next =
+              pool_.apply(Prim::Div, {pool_.apply(Prim::Add, {at, pool_.integer(1)}), pool_.integer(2)});
+          at = rng_.pick({half, half, next, pool_.apply(Prim::Add, {half, odd})});
+        }
         const std::int64_t shift = rng_.chance(40) ? 0 : rng_.between(-3, 3);
         if (shift != 0) at = pool_.apply(Prim::Add, {at, pool_.integer(shift)});
-        if (window && rng_.chance(60)) at = pool_.apply(Prim::Add, {at, window});
+        if (window[d] && rng_.chance(70)) at = pool_.apply(Prim::Add, {at, window[d]});
         const bool inside_anyway = at == indices[d];
         subscripts.push_back(at);
         rules.push_back(inside_anyway && rng_.chance(60)
@@ -79,6 +92,10 @@ void Generator::stencils(const Surroundings& around, std::vector<Stage>& into) {
     output.value = element();
     for (int more = static_cast<int>(rng_.between(0, 2)); more > 0; --more)
       output.value = pool_.apply(rng_.chance(70) ? Prim::Add : Prim::Max, {output.value, element()});
+    if (window[0] && rng_.chance(30)) {
+      const Expr weight = pool_.cast(type, rng_.chance(50) ? window[0] : window[rank - 1]);
+      output.value = pool_.apply(Prim::Mul, {weight, output.value});
+    }
     pictures.push_back({output.array, level});
     if (rng_.chance(80)) passing_.insert(output.array);
     stage.outputs.push_back(std::move(output));

@@ -8,6 +8,7 @@
 #include "plan/register_tile.h"
 #include "plan/reuse.h"
 #include "plan/tiles.h"
+#include "program/check.h"
 #include "program/index_use.h"
 
 #include <fmt/format.h>
@@ -814,7 +815,9 @@ Planned default_plan(const std::shared_ptr<const Program>& program, const Machin
                      std::span<const ClusterSets> lists) {
   const auto fused = fuse_clusters(program, lists);
   ensure(bool(fused), "default_plan: the sets can be joined");
-  Planner planner(**fused, machine, lists);
+  // What may fail at run time has no slices.
+  const auto checked = with_run_time_checks(*fused);
+  Planner planner(*checked, machine, lists);
   Planned planned = planner.run();
   if (!planner.refused().empty()) {
     // Alone, stages may be others than together: they are fused again.

@@ -24,6 +24,9 @@ constexpr std::int64_t guess = 512;
 /// What is read again for every tile is used for at least so many of its points.
 constexpr std::int64_t least_uses = 32;
 
+/// A slice has rows of at least one in so many elements of a row of the tile.
+constexpr std::int64_t narrow = 16;
+
 class Search {
  public:
   Search(const Program& program, const Machine& machine, std::span<const Stage* const> stages,
@@ -38,12 +41,12 @@ class Search {
   std::vector<TileLoops> run() {
     find_dims();
     std::vector<TileLoops> found;
-    if (dims_.empty()) return found;
+    if (dims_.empty() || loses_parallelism()) return found;
     if (auto loops = rings()) found.push_back(std::move(*loops));
     found.push_back(strips());
     // Slices that are no longer in a core's own cache when they are read save nothing.
     std::erase_if(found, [&](const TileLoops& loops) {
-      return bytes(loops.shared) > room() || reads_all_again(loops);
+      return bytes(loops.shared) > room() || reads_all_again(loops) || has_narrow_slices(loops);
     });
     for (TileLoops& loops : found) loops.again = computed_again(loops);
     return found;
@@ -64,6 +67,21 @@ class Search {
   }
 
   poly::Var index(int d) const { return var_of(leader_.dims[static_cast<std::size_t>(d)].id); }
+
+  /// Are rows of some slice so much shorter than those of the tile that they are hardly worth their loops?
+  /// Coarse levels of a pyramid are.
+  bool has_narrow_slices(const TileLoops& loops) const {
+    const auto level = std::find_if(loops.shared.begin(), loops.shared.end(), [&](const ChainLevel& l) {
+      return l.dim == vector_ && l.cut.kind == Cut::Kind::Step && l.cut.count > 1;
+    });
+    if (level == loops.shared.end()) return false;
+    const std::vector<Slice> found = slices(loops.shared);
+    for (std::size_t i = 0; i < sliced_; ++i)
+      for (const std::optional<Span>& span : found[i])
+        if (span && span->lo.mentions(index(vector_)) && *width_of(*span) < level->cut.count / narrow)
+          return true;
+    return false;
+  }
 
   /// Would a long fold read all of an array for every tile, and use it for a few points only?
   bool reads_all_again(const TileLoops& loops) const {
@@ -146,6 +164,17 @@ class Search {
   bool is_short(int d) const {
     const Literal* extent = as<Literal>(leader_.dims[static_cast<std::size_t>(d)].hi);
     return extent && extent->value.i < 4 * machine_.count(CoreKind::Core);
+  }
+
+  /// Are all dimensions that could be cut for workers short, and others, which could not, long?
+  bool loses_parallelism() const {
+    if (!std::all_of(dims_.begin(), dims_.end(), [&](int d) { return is_short(d); })) return false;
+    for (std::size_t d = 0; d < leader_.dims.size(); ++d) {
+      const bool cat = std::all_of(leader_.outputs.begin(), leader_.outputs.end(),
+                                   [&](const Output& output) { return is<Cat>(output.combine[d]); });
+      if (cat && !is_short(static_cast<int>(d))) return true;
+    }
+    return false;
   }
 
   bool has(int d) const { return std::find(dims_.begin(), dims_.end(), d) != dims_.end(); }

@@ -32,6 +32,12 @@ bool know_lengths(Program& program, Notes& notes);
 /// Replaces what is computed at no point by what is left behind then, and removes loops of one step.
 bool settle_ranges(Program& program, Notes& notes);
 
+/// Folds windows of several rows and columns over one of both first.
+bool separate_windows(Program& program, Notes& notes);
+
+/// Makes folds over a few known points formulas.
+bool write_out_short_folds(Program& program, Notes& notes);
+
 /// Replaces what is known when the program is compiled: elements of constant arrays, calls with literals.
 bool fold_constants(Program& program, Notes& notes);
 

@@ -1,5 +1,6 @@
 // Vertical fusion where there is no choice: a producer becomes part of the only stage that needs it, if
-// nothing is computed twice for it and nothing that could run in parallel ends up in a loop that cannot.
+// nothing but single operations is computed twice for it and nothing that could run in parallel ends up in a
+// loop that cannot.
 #include "simplify/passes.h"
 
 #include "fuse/inline.h"
@@ -91,7 +92,8 @@ class Vertical {
     const Output& output = producer.outputs.front();
     if (auto reason = why_not_inline(region_.program, producer, output, consumer))
       return is_map_like(apart->code) ? reason : apart;
-    if (!reads_each_once(consumer, output.array))
+    if (!reads_each_once(consumer, output.array) && !reads_few(region_.program, producer, output, consumer) &&
+        !is_as_quick_as_reading(region_.program, producer, output, consumer))
       return no("repeated",
                 "elements of '" + region_.program[output.array].name + "' would be computed again");
     inline_reads(region_.program, output, consumer);

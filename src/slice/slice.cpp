@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "fuse/profit.h"
 #include "program/affine_of.h"
+#include "program/positive.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -160,18 +161,8 @@ class Demand {
   std::vector<bool> whole_;
 };
 
-/// Is the extent above zero wherever the stage has a point?
-bool has_elements(const Stage& stage, Expr extent) {
-  const Literal* literal = as<Literal>(extent);
-  return (literal && literal->value.i > 0) ||
-         std::any_of(stage.dims.begin(), stage.dims.end(), [&](const Dim& dim) {
-           const Literal* lo = as<Literal>(dim.lo);
-           return dim.hi == extent && lo && lo->value.i >= 0;
-         });
-}
-
 /// Could the expression end a run with an error?
-bool may_fail(const Program& program, const Stage& stage, Expr root) {
+bool may_fail(const Program& program, const Positive& positive, Expr root) {
   bool found = false;
   visit(root, [&](Expr node) {
     const Read* read = as<Read>(node);
@@ -183,7 +174,7 @@ bool may_fail(const Program& program, const Stage& stage, Expr root) {
       const Boundary rule = read->rules[s];
       const bool bends = rule == Boundary::Clamp || rule == Boundary::Mirror || rule == Boundary::Wrap;
       found = found || rule == Boundary::Checked ||
-              (bends && !has_elements(stage, program[read->array].shape[s]));
+              (bends && !is_positive(program[read->array].shape[s], positive));
     }
   });
   return found;
@@ -217,7 +208,8 @@ std::optional<Reason> why_not_slice(const Program& program, const Stage& stage) 
   for (const Dim& dim : stage.dims)
     if (dim.condition || !dim.hi) return no("range", "how far '" + dim.name + "' runs is not known");
   bool fails = false;
-  for_each_expr(stage, [&](Expr root) { fails = fails || may_fail(program, stage, root); });
+  const Positive positive = positive_in(stage);
+  for_each_expr(stage, [&](Expr root) { fails = fails || may_fail(program, positive, root); });
   if (fails) return no("checked", "it may fail, and would not fail where it is not needed");
   for (const Output& output : stage.outputs) {
     const std::string name = "'" + program[output.array].name + "'";

@@ -1,0 +1,54 @@
+// Periods of divided indices, and divisions worked out.
+#include "emit/phases.h"
+
+#include "program/index_use.h"
+
+#include <numeric>
+
+namespace twill::nest {
+
+namespace {
+
+struct Division {
+  std::int64_t factor, divisor;  // (factor * index + …) by divisor
+};
+
+/// An integer quotient or remainder by a literal of something that moves with the index.
+std::optional<Division> division_of(Expr node, DimId dim) {
+  const Apply* apply = as<Apply>(node);
+  if (!apply || (apply->prim != Prim::Div && apply->prim != Prim::Mod) || node->type != Type(Scalar::I64))
+    return std::nullopt;
+  const Literal* divisor = as<Literal>(node->args[1]);
+  const auto factor = factor_of(node->args[0], dim);
+  if (!divisor || divisor->value.i <= 0 || !factor || *factor == 0) return std::nullopt;
+  return Division{*factor, divisor->value.i};
+}
+
+}  // namespace
+
+std::int64_t period_of(Expr e, DimId dim) {
+  std::int64_t period = 1;
+  visit(e, [&](Expr node) {
+    if (const auto division = division_of(node, dim))
+      period = std::lcm(period, division->divisor / std::gcd(division->factor, division->divisor));
+  });
+  return period;
+}
+
+Expr work_out_divisions(Tables& t, Expr e, DimId dim) {
+  return rewrite(t.pool(), e, [&](Expr node) -> Expr {
+    if (as<Select>(node)) {
+      const Expr condition = work_out_divisions(t, node->args[0], dim);
+      const Literal* decided = as<Literal>(condition);
+      return decided ? work_out_divisions(t, node->args[decided->value.i != 0 ? 1 : 2], dim) : Expr{};
+    }
+    const auto division = division_of(node, dim);
+    if (!division || division->factor % division->divisor != 0) return {};
+    const Expr rest = work_out_divisions(t, t.substitute(node->args[0], dim, t.number(0)), dim);
+    const Expr divisor = t.number(division->divisor);
+    if (as<Apply>(node)->prim == Prim::Mod) return t.pool().apply(Prim::Mod, {rest, divisor});
+    return t.add(t.mul(t.number(division->factor / division->divisor), t.index(dim)), t.div(rest, divisor));
+  });
+}
+
+}  // namespace twill::nest
