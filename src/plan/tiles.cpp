@@ -13,8 +13,11 @@ namespace {
 
 /// A row of a tile has at least so many elements, if it has that many at all …
 constexpr std::int64_t least_row = 256;
-/// … and no more than these.
-constexpr std::int64_t most_row = 1024;
+/// … and no more than these …
+constexpr std::int64_t most_row = 4096;
+/// … of which the cache has to hold more than twice as many, if they are more than these: a long row is read
+/// ahead better, but needs more room.
+constexpr std::int64_t long_row = 1024;
 /// Rows of a tile that does not slide.
 constexpr std::int64_t most_rows = 64;
 /// Lines of a plane, if rings hold planes.
@@ -204,7 +207,7 @@ class Search {
       loops.shared.push_back({d, {Cut::Kind::Step, d == vector_ ? least_row : 1}, By::Seq});
     if (has(vector_)) {
       for (std::size_t l = 1; l < loops.shared.size(); ++l)
-        if (loops.shared[l].dim == vector_) widen(loops.shared, l, dims_.size() == 1 ? 1024 : most_row);
+        if (loops.shared[l].dim == vector_) widen(loops.shared, l, dims_.size() == 1 ? long_row : most_row);
     }
     std::int64_t rows = 1;
     for (std::size_t l = loops.shared.size(); l-- > 1;) {
@@ -220,7 +223,8 @@ class Search {
     Cut& cut = shared[level].cut;
     while (cut.count < most) {
       cut.count *= 2;
-      if (bytes(shared) <= room()) continue;
+      const bool is_long = shared[level].dim == vector_ && cut.count > long_row;
+      if (bytes(shared) <= (is_long ? room() / 2 : room())) continue;
       cut.count /= 2;
       return;
     }
