@@ -21,6 +21,7 @@ Action add_show(CLI::App& app);
 Action add_explain(CLI::App& app);
 Action add_cluster(CLI::App& app);
 Action add_check(CLI::App& app);
+Action add_import(CLI::App& app);
 Action add_build(CLI::App& app);
 Action add_machine(CLI::App& app);
 Action add_bench(CLI::App& app);

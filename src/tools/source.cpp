@@ -1,8 +1,10 @@
 // Program files on the command line: finding them and the definition that is meant.
 #include "base/error.h"
 #include "base/files.h"
+#include "import/c_import.h"
 #include "program/text.h"
 #include "program/text_names.h"
+#include "run/compiler.h"
 #include "tools/command.h"
 
 #include <fmt/format.h>
@@ -22,7 +24,7 @@ std::vector<std::string> programs_near(const fs::path& file) {
   std::error_code error;
   const fs::path directory = file.parent_path();
   for (const auto& entry : fs::directory_iterator(directory.empty() ? fs::path(".") : directory, error))
-    if (entry.path().extension() == ".twill") names.push_back((directory / entry.path().filename()).string());
+    if (entry.path().extension() == ".twill" || entry.path().extension() == ".c") names.push_back((directory / entry.path().filename()).string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -30,7 +32,7 @@ std::vector<std::string> programs_near(const fs::path& file) {
 }  // namespace
 
 void add_source(CLI::App& app, Source& source) {
-  app.add_option("FILE", source.file, "The program, a .twill file")->required()->type_name("");
+  app.add_option("FILE", source.file, "The program, a .twill file, or a .c file with loop nests")->required()->type_name("");
   app.add_option("--def", source.definition, "Which definition of the file; the last one if left out")
       ->type_name("NAME");
 }
@@ -72,12 +74,25 @@ void set_clusters(const ClusterWish& wish, Options& options) {
   options.cost = cost_named(wish.cost);
 }
 
-Module read_module(const std::string& file) {
+namespace {
+
+void check_file(const std::string& file) {
   std::error_code error;
   if (!fs::exists(file, error))
     usage("E0704", fmt::format("there is no file '{}'", file), text::did_you_mean(file, programs_near(file)));
   if (fs::is_directory(file, error)) usage("E0704", fmt::format("'{}' is a directory, not a program", file));
-  return parse(file, read_file(file));
+}
+
+}  // namespace
+
+Module read_module(const std::string& file) {
+  check_file(file);
+  return fs::path(file).extension() == ".c" ? read_c_module(file, "", {}) : parse(file, read_file(file));
+}
+
+Module read_c_module(const std::string& file, const std::string& function, const std::vector<std::string>& flags) {
+  check_file(file);
+  return import_c({file, read_file(file), preprocess(file, flags)}, function);
 }
 
 const Program& find_definition(const Module& module, const Source& source) {

@@ -17,8 +17,11 @@ struct Source {
   std::string definition;  // empty: the last one
 };
 
-/// Reads, parses and checks a file. Throws E0704 if there is none of that name.
+/// Reads, parses and checks a file; a C file is imported. Throws E0704 if there is none of that name.
 Module read_module(const std::string& file);
+
+/// Imports a C file; `flags` are for the preprocessor. An empty function means all that have a `#pragma scop`.
+Module read_c_module(const std::string& file, const std::string& function, const std::vector<std::string>& flags);
 
 /// The definition that is meant. Throws E0705 if there is none.
 const Program& find_definition(const Module& module, const Source& source);
