@@ -4,6 +4,7 @@
 #include "program/module.h"
 
 #include <string>
+#include <vector>
 
 namespace twill {
 
@@ -14,8 +15,29 @@ struct CFile {
   std::string preprocessed;
 };
 
-/// The programs of a file's functions with a `#pragma scop`, in order; with a name, of that function only. Throws Error
-/// with places in the C file (E08xx) for what is no loop nest, and E0904 where libclang is missing.
-Module import_c(const CFile& file, const std::string& function = {});
+/// An argument of a C function, and what became of it.
+struct CArgument {
+  std::string name;
+  std::string c_type;  // as it was declared: "double [n][m]"
+  Scalar type = Scalar::F64;
+  bool is_array = false;
+  std::vector<std::string> shape;  // in C, in terms of the other arguments
+  int input = -1, result = -1;     // the position among the program's inputs and results; -1: it is none
+};
+
+struct CFunction {
+  std::string name;
+  std::vector<CArgument> arguments;
+};
+
+/// What a file gives: a program for each of the functions, in the same order.
+struct CImport {
+  Module module;
+  std::vector<CFunction> functions;
+};
+
+/// The functions of a file with a `#pragma scop`, in order; with a name, that function only. Throws Error with places in
+/// the C file (E08xx) for what is no loop nest, and E0904 where libclang is missing.
+CImport import_c(const CFile& file, const std::string& function = {});
 
 }  // namespace twill

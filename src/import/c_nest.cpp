@@ -259,39 +259,43 @@ std::optional<Affine> affine_of(const Nest& nest, const Tree& tree) {
   return std::nullopt;
 }
 
-Tree tidy(const Nest& nest, const Tree& tree) {
-  if (tree->type != Scalar::I64 || tree->kind != Kind::Apply) return tree;
-  const auto affine = affine_of(nest, tree);
-  if (!affine) return tree;
+Tree tree_of(const Nest& nest, const Affine& affine, const Place& place) {
   Tree sum;
   const auto add = [&](const Tree& term, bool minus) {
     if (!sum)
-      sum = minus ? apply("-", {term}, Scalar::I64, tree->place) : term;
+      sum = minus ? apply("-", {term}, Scalar::I64, place) : term;
     else
-      sum = apply(minus ? "-" : "+", {sum, term}, Scalar::I64, tree->place);
+      sum = apply(minus ? "-" : "+", {sum, term}, Scalar::I64, place);
   };
+  const std::int64_t constant = affine.constant();
+  // What is added stands before what is taken away.
+  const bool leads = constant > 0 && std::ranges::all_of(affine.terms(), [](const auto& t) { return t.factor < 0; });
+  if (leads) add(integer(constant, place), false);
   for (const bool minus : {false, true})
-    for (const auto& term : affine->terms()) {
+    for (const auto& term : affine.terms()) {
       const auto* var = std::get_if<Var>(&term.atom);
-      if (!var) return tree;
+      if (!var) return nullptr;
       if ((term.factor < 0) != minus) continue;
       const Tree atom = var->kind == Var::Kind::Index
-                            ? index_of(var->id, tree->place)
+                            ? index_of(var->id, place)
                             : cast(make({.kind = Kind::Param,
                                          .type = nest.params[static_cast<std::size_t>(var->id)].type,
-                                         .place = tree->place,
+                                         .place = place,
                                          .id = var->id}),
                                    Scalar::I64);
       const std::int64_t size = minus ? -term.factor : term.factor;
-      if (minus && !sum && affine->constant() > 0) add(integer(affine->constant(), tree->place), false);
-      add(size == 1 ? atom : apply("*", {integer(size, tree->place), atom}, Scalar::I64, tree->place), minus);
+      add(size == 1 ? atom : apply("*", {integer(size, place), atom}, Scalar::I64, place), minus);
     }
-  const std::int64_t constant = affine->constant();
-  if (!sum) return integer(constant, tree->place);
-  const bool placed = constant > 0 && !affine->terms().empty() &&
-                      std::ranges::all_of(affine->terms(), [](const auto& t) { return t.factor < 0; });
-  if (constant != 0 && !placed) add(integer(constant < 0 ? -constant : constant, tree->place), constant < 0);
+  if (!sum) return integer(constant, place);
+  if (constant != 0 && !leads) add(integer(constant < 0 ? -constant : constant, place), constant < 0);
   return sum;
+}
+
+Tree tidy(const Nest& nest, const Tree& tree) {
+  if (tree->type != Scalar::I64 || tree->kind != Kind::Apply) return tree;
+  const auto affine = affine_of(nest, tree);
+  const Tree result = affine ? tree_of(nest, *affine, tree->place) : Tree();
+  return result ? result : tree;
 }
 
 Known condition_of(const Nest& nest, const Tree& tree) {

@@ -173,7 +173,9 @@ poly::Var var_of_param(const Nest& nest, int param);
 
 /// The tree as an affine form of indices and parameters; nothing if it is none.
 std::optional<poly::Affine> affine_of(const Nest& nest, const Tree& tree);
-/// The affine form as a tree; the tree itself if it is none.
+/// An affine form as a tree; null if it has divisions.
+Tree tree_of(const Nest& nest, const poly::Affine& affine, const Place& place);
+/// The tree's affine form as a tree; the tree itself if it has none.
 Tree tidy(const Nest& nest, const Tree& tree);
 /// What a condition says for certain where it holds; `exact`: and nothing is lost.
 struct Known {

@@ -145,6 +145,7 @@ class Stager {
     sink_ = outer;
     const std::vector<int> after = now_;
     now_ = before;
+    now_.resize(nest_.arrays.size(), -1);
     std::set<int> used;
     for (const Step& inner : step.body) each_use(nest_, inner, [&](int version) { used.insert(version); });
     for (const int array : written) {
@@ -243,7 +244,7 @@ class Stager {
       const Dependence rest = ask_.dependence(all_, id, id, true);
       if (!from(rest.flow) && !from(rest.output)) {
         if (!affine_target) return scattered(s, depth, &*accumulation);
-        if (folds_apart(s, depth)) return fold(s, depth, *accumulation);
+        if (folds_apart(s, depth) && fold(s, depth)) return;
       }
     }
     if (!affine_target && !flows) return scattered(s, depth, nullptr);
@@ -319,7 +320,8 @@ class Stager {
       folding(s, depth, accumulation->value, accumulation->minus, guard, !fresh, all);
       return;
     }
-    if (value->kind == Kind::Reduce && !guard && is_simple_fold(value)) {
+    if (value->kind == Kind::Reduce && !guard && is_simple_fold(value) &&
+        (all || s.loops.size() > at(depth) || !may_be_empty(s, value))) {
       folding(s, depth, value, false, guard, false, all);
       return;
     }
@@ -331,10 +333,19 @@ class Stager {
     if (liftable) {
       std::map<const Node*, Tree> lifted;
       for (const Tree& found : folds) {
-        folding(s, depth, found, false, guard, false, all);
+        if (s.loops.size() == at(depth) && !guard) {
+          lifted[found.get()] = alone(found, s);
+          continue;
+        }
+        // A fold of nothing writes nothing into an array: then its value is said here.
+        const Tree some = all ? Tree() : is_not_empty(found);
+        folding(s, depth, found, false, guard, false, all, some != nullptr);
         Node read = *read_of(nest_, array, step.at, found->place);
         read.version = now_[at(array)];
-        lifted[found.get()] = make(std::move(read));
+        const Tree value_of_fold = make(std::move(read));
+        lifted[found.get()] = some && may_be_empty(s, found)
+                                  ? choose(versioned(some), value_of_fold, number(identity_of(found->op, found->type), found->place))
+                                  : value_of_fold;
         now_[at(array)] = before;
       }
       value = rewrite(value, [&](const Tree& node) {
@@ -388,8 +399,19 @@ class Stager {
   }
 
   /// A stage of the statement's loops and those of a fold in it.
-  void folding(const Statement& s, int depth, const Tree& fold, bool minus, const Tree& guard, bool onto, bool all) {
+  void folding(const Statement& s, int depth, const Tree& fold, bool minus, const Tree& guard, bool onto, bool all,
+               bool may_write_nothing = false) {
     const int array = s.assign.array;
+    if (!onto && !all && !may_write_nothing && may_be_empty(s, fold)) {
+      // A fold of nothing writes nothing into an array, but here it has a value.
+      Step start = begin(s, depth);
+      start.value = number(identity_of(fold->op, fold->type), fold->place);
+      start.guard = versioned(guard);
+      start.into = current(array);
+      const Tree reads_before = versioned(fold);
+      finish(std::move(start), array);
+      return folding(s, depth, reads_before, minus, versioned(guard), true, all);
+    }
     Step step = begin(s, depth);
     const Tree own = versioned(fold);
     for (const int loop : own->loops) step.dims.push_back({loop, "fold", fold->op});
@@ -398,6 +420,51 @@ class Stager {
     step.onto = onto;
     if (onto || !all) step.into = current(array);
     finish(std::move(step), array);
+  }
+
+  /// Whether a fold of the statement has no points for some element.
+  bool may_be_empty(const Statement& s, const Tree& fold) const {
+    Condition known = ask_.domain(s);
+    for (const int loop : fold->loops) {
+      const auto lo = affine_of(nest_, nest_.loop(loop).lo), hi = affine_of(nest_, nest_.loop(loop).hi);
+      if (!lo || !hi || !ask_.implies(known, poly::less(*lo, *hi))) return true;
+      known = std::move(known) && range_of(nest_, loop).condition;
+    }
+    return false;
+  }
+
+  /// A condition for the fold to have points; null if that is not said in a few words.
+  Tree is_not_empty(const Tree& fold) const {
+    Tree all;
+    for (const int loop : fold->loops) {
+      const Loop& range = nest_.loop(loop);
+      for (const int other : fold->loops)
+        if (mentions_loop(nest_, range.lo, other) || mentions_loop(nest_, range.hi, other)) return nullptr;
+      all = both(all, apply("<", {range.lo, range.hi}, Scalar::Bool, fold->place));
+    }
+    return all;
+  }
+
+  /// A fold that is a single number.
+  Tree alone(const Tree& fold, const Statement& s) {
+    Array scalar;
+    scalar.name = nest_.array(s.assign.array).name + "_" + (fold->op == "+" ? "sum" : fold->op == "*" ? "product" : fold->op);
+    scalar.type = fold->type;
+    scalar.place = fold->place;
+    const int array = nest_.add_array(std::move(scalar));
+    now_.resize(nest_.arrays.size(), -1);
+    Statement own{s.loops, {array, {}, fold, nullptr, fold->place}};
+    folding(own, static_cast<int>(s.loops.size()), fold, false, nullptr, false, true);
+    Node read = *read_of(nest_, array, {}, fold->place);
+    read.version = now_[at(array)];
+    return make(std::move(read));
+  }
+
+  static Number identity_of(const std::string& op, Scalar type) {
+    if (op == "min") return highest(type);
+    if (op == "max") return lowest(type);
+    const std::int64_t value = op == "*" ? 1 : op == "bit_and" ? -1 : 0;
+    return convert(Number::of(Scalar::I64, value), type);
   }
 
   /// Whether points that accumulate in one element differ in nothing but loops that its subscripts do not mention.
@@ -419,20 +486,76 @@ class Stager {
     return std::ranges::any_of(s.assign.at, [&](const Tree& t) { return mentions_loop(nest_, t, loop); });
   }
 
+  /// The same statement with the loops that say where it writes outside, and those that accumulate inside. Nothing if
+  /// the bounds cannot be turned around.
+  std::optional<Statement> turned(const Statement& s, int depth) {
+    Statement result = s;
+    const Condition points = ask_.domain(s);
+    std::vector<int> order;
+    for (const bool folds : {false, true})
+      for (std::size_t d = at(depth); d < s.loops.size(); ++d)
+        if (names_place(s, s.loops[d]) != folds) order.push_back(s.loops[d]);
+    Condition again;
+    for (std::size_t d = 0; d < at(depth); ++d) again = std::move(again) && range_of(nest_, s.loops[d]).condition;
+    std::vector<Loop> ranges;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      if (!range_of(nest_, order[k]).exact) return std::nullopt;
+      std::vector<Var> tuple, hidden;
+      for (std::size_t l = k; l < order.size(); ++l) {
+        tuple.push_back(var_of_loop(order[l]));
+        if (l > k) hidden.push_back(tuple.back());
+      }
+      const poly::Set shadow = poly::Set(ask_.context(), tuple, points).project_out(hidden);
+      const auto lo = shadow.lower_bound(tuple[0]), hi = shadow.upper_bound(tuple[0]);
+      if (!lo || !hi) return std::nullopt;
+      again = std::move(again) && poly::at_most(*lo, tuple[0]) && poly::at_most(tuple[0], *hi);
+      const Loop& old = nest_.loop(order[k]);
+      const Tree from = tree_of(nest_, *lo, old.place), to = tree_of(nest_, *hi + 1, old.place);
+      if (!from || !to) return std::nullopt;
+      ranges.push_back({old.name, from, to, old.place});
+    }
+    if (!ask_.implies(points, again) || !ask_.implies(again, points)) return std::nullopt;
+    result.loops.resize(at(depth));
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const int id = nest_.add_loop(ranges[k]);
+      const Tree index = index_of(id, ranges[k].place);
+      for (std::size_t l = k + 1; l < ranges.size(); ++l) {
+        ranges[l].lo = replace_index(ranges[l].lo, order[k], index);
+        ranges[l].hi = replace_index(ranges[l].hi, order[k], index);
+      }
+      result.assign.value = rename_index(nest_, result.assign.value, order[k], index);
+      result.assign.guard = rename_index(nest_, result.assign.guard, order[k], index);
+      for (Tree& t : result.assign.at) t = rename_index(nest_, t, order[k], index);
+      result.loops.push_back(id);
+    }
+    return result;
+  }
+
+  /// Whether the range of a loop that says where the statement writes depends on one that accumulates.
+  bool is_crossed(const Statement& s, int depth) const {
+    for (std::size_t d = at(depth); d < s.loops.size(); ++d)
+      for (std::size_t e = at(depth); e < s.loops.size(); ++e)
+        if (names_place(s, s.loops[d]) && !names_place(s, s.loops[e]) &&
+            (mentions_loop(nest_, nest_.loop(s.loops[d]).lo, s.loops[e]) ||
+             mentions_loop(nest_, nest_.loop(s.loops[d]).hi, s.loops[e])))
+          return true;
+    return false;
+  }
+
   /// Accumulation over loops that are not the innermost ones.
-  void fold(const Statement& s, int depth, const Accumulation& accumulation) {
+  bool fold(const Statement& written, int depth) {
+    Statement s = written;
+    if (is_crossed(s, depth)) {
+      const auto other = turned(s, depth);
+      if (!other) return false;
+      s = *other;
+    }
+    const Accumulation accumulation = *accumulation_of(nest_, s.assign);
     const int array = s.assign.array;
     const Tree guard = bounds_guard(s);
     Step step = begin(s, depth);
-    bool nested = false;
     for (StepDim& dim : step.dims)
       if (!names_place(s, dim.loop)) dim = {dim.loop, "fold", accumulation.op};
-    // Elements for which there is no point keep what they have, unless every element has one.
-    for (const StepDim& dim : step.dims)
-      for (const StepDim& other : step.dims)
-        nested = nested || (dim.combine == "cat" && other.combine == "fold" &&
-                            (mentions_loop(nest_, nest_.loop(dim.loop).lo, other.loop) ||
-                             mentions_loop(nest_, nest_.loop(dim.loop).hi, other.loop)));
     Tree value = accumulation.value;
     if (value->kind == Kind::Reduce && value->op == accumulation.op && is_simple_fold(value)) {
       const Tree own = versioned(value);
@@ -451,9 +574,10 @@ class Stager {
     std::erase_if(whole.loops, [&](int loop) {
       return std::ranges::any_of(step.dims, [&](const StepDim& d) { return d.loop == loop && d.combine == "fold"; });
     });
-    step.onto = guard || nested || !zero_everywhere(array, accumulation.op) || !ask_.writes_all(whole, at(depth), {});
+    step.onto = guard || !zero_everywhere(array, accumulation.op) || !ask_.writes_all(whole, at(depth), {});
     if (step.onto) step.into = current(array);
     finish(std::move(step), array);
+    return true;
   }
 
   /// Where data say what is written.

@@ -50,10 +50,11 @@ class Writer {
  public:
   Writer(const Nest& nest, Steps& steps) : nest_(nest), steps_(steps) {}
 
-  text::Definition definition() {
+  Written definition() {
     find_inputs();
     give_names();
-    text::Definition def;
+    Written result;
+    text::Definition& def = result.definition;
     def.place = nest_.place;
     def.name = nest_.name;
     for (const Nest::Argument& argument : nest_.arguments) {
@@ -71,16 +72,17 @@ class Writer {
         input.name = array_names_[argument.id];
         input.type = type(argument.id);
       }
+      (argument.is_array ? result.array_inputs : result.param_inputs)[argument.id] = static_cast<int>(def.inputs.size());
       def.inputs.push_back(std::move(input));
     }
-    for (const int result : steps_.results) {
+    for (const int id : steps_.results) {
       text::ResultAst ast;
       ast.place = nest_.place;
-      ast.name = version(result).name;
+      ast.name = version(id).name;
       def.results.push_back(std::move(ast));
     }
     for (const Step& step : steps_.steps) def.statements.push_back(statement(step));
-    return def;
+    return result;
   }
 
  private:
@@ -445,10 +447,7 @@ class Writer {
 
   const Nest& nest_;
   Steps& steps_;
-  std::set<std::string> taken_ = {"all",  "and",  "any",  "else",       "false",   "fold", "for",  "group", "if",
-                                  "in",   "inf",  "into", "let",        "max",     "min",  "nan",  "not",   "or",
-                                  "product", "scan", "scan_right", "scatter", "seq", "sum", "then", "true", "where",
-                                  "while", "with"};
+  std::set<std::string> taken_;
   std::set<int> used_params_, inputs_, arrays_;
   std::map<int, std::string> param_names_, array_names_, indices_, locals_;
   std::map<const WhileLoop*, std::vector<std::string>> whiles_;
@@ -457,6 +456,6 @@ class Writer {
 
 }  // namespace
 
-text::Definition definition_of(const Nest& nest, Steps& steps) { return Writer(nest, steps).definition(); }
+Written definition_of(const Nest& nest, Steps& steps) { return Writer(nest, steps).definition(); }
 
 }  // namespace twill::c

@@ -4,9 +4,17 @@
 #include "import/c_stages.h"
 #include "program/text_ast.h"
 
+#include <map>
+
 namespace twill::c {
 
+/// A definition, and which of its inputs the parameters and arrays of the function are.
+struct Written {
+  text::Definition definition;
+  std::map<int, int> param_inputs, array_inputs;
+};
+
 /// Gives the versions their names and writes the definition.
-text::Definition definition_of(const Nest& nest, Steps& steps);
+Written definition_of(const Nest& nest, Steps& steps);
 
 }  // namespace twill::c

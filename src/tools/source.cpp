@@ -92,7 +92,7 @@ Module read_module(const std::string& file) {
 
 Module read_c_module(const std::string& file, const std::string& function, const std::vector<std::string>& flags) {
   check_file(file);
-  return import_c({file, read_file(file), preprocess(file, flags)}, function);
+  return import_c({file, read_file(file), preprocess(file, flags)}, function).module;
 }
 
 const Program& find_definition(const Module& module, const Source& source) {
