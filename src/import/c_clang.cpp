@@ -13,9 +13,11 @@ namespace {
 /// The library, which stays open: unloading it while its threads end is not safe.
 class Library {
  public:
-  Library() {
-    for (const char* name : {"libclang-14.so.1", "libclang-14.so", "libclang.so.1", "libclang.so"})
-      if ((handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL))) return;
+  explicit Library(const std::string& wanted) {
+    std::vector<std::string> names = {"libclang-14.so.1", "libclang-14.so", "libclang.so.1", "libclang.so"};
+    if (!wanted.empty()) names = {wanted};
+    for (const std::string& name : names)
+      if ((handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL))) return;
     fail(Fault::System, "E0904", {}, "libclang, which reads C, cannot be opened",
          "install Debian's package libclang1-14");
   }
@@ -38,6 +40,8 @@ class Library {
 #define TWILL_CLANG(function) decltype(::clang_##function)* function = library.find<decltype(::clang_##function)>("clang_" #function)
 
 struct ClangFunctions {
+  explicit ClangFunctions(const std::string& name) : library(name) {}
+
   Library library;
   TWILL_CLANG(createIndex);
   TWILL_CLANG(disposeIndex);
@@ -82,8 +86,8 @@ struct ClangFunctions {
 
 #undef TWILL_CLANG
 
-Clang::Clang(const std::string& name, const std::string& text)
-    : f_(std::make_shared<const ClangFunctions>()), text_(text) {
+Clang::Clang(const std::string& name, const std::string& text, const std::string& library)
+    : f_(std::make_shared<const ClangFunctions>(library)), text_(text) {
   index_ = f_->createIndex(0, 0);
   CXUnsavedFile file{name.c_str(), text_.c_str(), text_.size()};
   // Headers of other compilers use names for types that clang does not have; no loop nest does.

@@ -44,7 +44,7 @@ CFunction function_of(const c::Nest& nest, const c::Steps& steps, const c::Writt
 CImport import_c(const CFile& file, const std::string& function) {
   text::File module;
   CImport result;
-  for (c::Nest& nest : c::read_nests({file.name, file.text, file.preprocessed}, function)) {
+  for (c::Nest& nest : c::read_nests({file.name, file.text, file.preprocessed, file.libclang}, function)) {
     c::normalize(nest);
     c::Steps steps = c::stages_of(nest);
     c::Written written = c::definition_of(nest, steps);

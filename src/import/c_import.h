@@ -13,6 +13,7 @@ struct CFile {
   std::string name;
   std::string text;
   std::string preprocessed;
+  std::string libclang = {};  // which library reads it; empty: the one of the system
 };
 
 /// An argument of a C function, and what became of it.

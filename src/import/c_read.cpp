@@ -71,10 +71,11 @@ void check_aliases(const Nest& nest);
 
 std::vector<Nest> read_nests(const SourceFile& file, const std::string& function) {
   const Lines lines(file);
-  const Clang clang(file.name, file.preprocessed);
+  const Clang clang(file.name, file.preprocessed, file.libclang);
   std::vector<Diagnostic> mistakes;
+  // What clang does not like about the system's headers does not matter.
   for (const Clang::Mistake& mistake : clang.mistakes())
-    mistakes.push_back(
+    if (lines.is_own(mistake.line)) mistakes.push_back(
         {Fault::User, "E0801", lines.place(mistake.line, mistake.column, 1), "this is no C: " + mistake.message, ""});
   if (!mistakes.empty()) throw Error(std::move(mistakes));
 
@@ -245,7 +246,11 @@ std::vector<Tree> Reader::shape(CXCursor cursor) {
       refuse("E0805", cursor, fmt::format("the extents of '{}' cannot be read", clang_.spelling(cursor)),
              "write them in brackets: A[n][m]");
     const CXCursor size = sizes[next++];
-    const Tree extent = widen(expression(size));
+    // An argument that changes later is what it was when the function began.
+    const Tree extent = tidy(nest_, widen(rewrite(expression(size), [&](const Tree& node) -> Tree {
+      if (node->kind != Kind::Read || !nest_.array(node->id).is_value) return {};
+      return make({.kind = Kind::Param, .type = node->type, .place = node->place, .id = nest_.array(node->id).param});
+    })));
     if (!affine_of(nest_, extent))
       refuse("E0805", size,
              fmt::format("the extent '{}' of '{}' is no sum of parameters and constants", source(size),

@@ -16,6 +16,7 @@ struct SourceFile {
   std::string name;
   std::string text;          // as it was written
   std::string preprocessed;  // with line markers and pragmas
+  std::string libclang;      // empty: the one of the system
 };
 
 /// All functions with a `#pragma scop`, in order; with a name, that function only. Throws Error with a place in the
@@ -27,6 +28,7 @@ class Lines {
  public:
   explicit Lines(const SourceFile& file);
   Place place(unsigned line, unsigned column, unsigned length) const;
+  bool is_own(unsigned line) const { return line > 0 && line <= lines_.size() && lines_[line - 1].original > 0; }
 
   struct Region {
     unsigned begin = 0, end = 0;  // offsets; end 0: the pragma that ends it is missing

@@ -47,11 +47,18 @@ class Stager {
   explicit Stager(Nest& nest) : nest_(nest), ask_(nest), all_(statements_of(nest)) {
     sink_ = &result_.steps;
     now_.assign(nest.arrays.size(), -1);
-    for (std::size_t id = 0; id < nest.arrays.size(); ++id)
-      if (nest.arrays[id].is_argument || nest.arrays[id].is_value) {
+    for (std::size_t id = 0; id < nest.arrays.size(); ++id) {
+      const Array& array = nest.arrays[id];
+      if (array.is_argument) {
         now_[id] = new_version(static_cast<int>(id));
         result_.versions.back().is_input = true;
+      } else if (array.is_value) {
+        Step step;
+        step.place = array.place;
+        step.value = make({.kind = Kind::Param, .type = array.type, .place = array.place, .id = array.param});
+        finish(std::move(step), static_cast<int>(id));
       }
+    }
     for (std::size_t a = 0; a < all_.size(); ++a) {
       dependences_.emplace_back();
       for (std::size_t b = 0; b < all_.size(); ++b)
@@ -249,11 +256,7 @@ class Stager {
     }
     if (!affine_target && !flows) return scattered(s, depth, nullptr);
     if (affine_target && !twice && in_order(s, depth, self)) return;
-    if (at(depth) >= s.loops.size())
-      fail(Fault::Limit, "E0814", s.assign.place,
-           fmt::format("'{}' is written at a place that depends on data, and read by the same statement",
-                       nest_.array(s.assign.array).name),
-           "write to an array of its own first");
+    ensure(at(depth) < s.loops.size(), "a statement without loops depends on itself");
     in_time({id}, depth, [&] { single(id, depth + 1); });
   }
 
@@ -283,6 +286,8 @@ class Stager {
         if (!sub || !extent || !is_checkable(s, *sub) || extent->mentions(Var::Kind::Term)) continue;
         const Place& place = subscripts[k]->place;
         const Condition known = path && condition_of(nest_, guard).condition;
+        // Only what the sizes decide: a step that leaves its array is a mistake of the program.
+        if (sub->mentions(Var::Kind::Index)) continue;
         if (!ask_.implies(known, poly::at_most(0, *sub)))
           guard = both(guard, apply("<=", {integer(0, place), subscripts[k]}, Scalar::Bool, place));
         if (!ask_.implies(known, poly::less(*sub, *extent)))

@@ -104,12 +104,7 @@ class Writer {
   }
   void use(int id) {
     const Version& used = version(id);
-    const Array& array = nest_.array(used.array);
-    if (!used.is_input) return;
-    if (array.is_value)
-      used_params_.insert(array.param);
-    else
-      inputs_.insert(used.array);
+    if (used.is_input) inputs_.insert(used.array);
   }
 
   void look_at(const Step& step) {
@@ -143,9 +138,8 @@ class Writer {
       if (!nest_.params[static_cast<std::size_t>(param)].is_size) continue;
       const auto tells = [&](int id) {
         return std::ranges::any_of(nest_.array(id).shape, [&](const Tree& extent) {
-          const Node* at = extent.get();
-          while (at->kind == Kind::Cast) at = at->args[0].get();
-          return at->kind == Kind::Param && at->id == param;
+          const auto affine = affine_of(nest_, extent);
+          return affine && (*affine - affine->constant()).as_var() == var_of_param(nest_, param);
         });
       };
       if (std::ranges::any_of(inputs_, tells)) continue;
@@ -168,8 +162,7 @@ class Writer {
         array_names_[argument.id] = fresh(nest_.array(argument.id).name);
     for (Version& v : steps_.versions) {
       if (!v.is_input) continue;
-      const Array& array = nest_.array(v.array);
-      v.name = array.is_value ? param_names_[array.param] : array_names_[v.array];
+      v.name = array_names_[v.array];
     }
     for (const int result : steps_.results)
       version(result).name = fresh(nest_.array(version(result).array).name + (inputs_.contains(version(result).array) ? "_out" : ""));
@@ -322,7 +315,6 @@ class Writer {
       case Kind::Read: {
         const AstPtr name = name_ast(version(t->version).name, place);
         Ast read{.kind = AstKind::Subscript, .place = place, .args = {name}};
-        if (t->args.empty() && version(t->version).is_input) return name;
         for (const Tree& arg : t->args) read.args.push_back(tree(arg));
         return node(std::move(read));
       }
