@@ -18,16 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-CImport import_text(const std::string& text, const std::string& libclang = {}) {
-  const WorkDirectory work(temporary_directory());
-  const fs::path file = work.path() / "t.c";
-  write_file(file, text);
-  std::string preprocessed = preprocess(file);
-  for (std::size_t at; (at = preprocessed.find(file.string())) != std::string::npos;)
-    preprocessed.replace(at, file.string().size(), "t.c");
-  return import_c({"t.c", text, preprocessed, libclang});
-}
-
 /// An array of the first of these values; zero where they are not enough.
 Data data(Scalar type, std::vector<std::int64_t> shape, const std::vector<double>& values) {
   Data result(type, std::move(shape));
@@ -47,7 +37,7 @@ std::string check(const std::string& text, std::vector<Data> arguments) {
   const std::string printed = print(program);
   EXPECT_TRUE(same(parse_program("printed", printed), program)) << printed;
   const std::vector<Data> inputs = inputs_among(function, program, arguments);
-  PlainC(text, function)(arguments);
+  PlainC(text, imported.functions).call(0, arguments);
   const Reference reference = reference_of(program, inputs);
   const Outcome compiled = compile(program).run(inputs);
   EXPECT_EQ(agreement(program, reference, compiled).difference, "") << printed;
@@ -344,6 +334,19 @@ void two(int n, double a[n]) {
 )");
   ASSERT_EQ(imported.module.programs.size(), 2U);
   EXPECT_EQ(print(imported.module.programs[1]), "def two(a: f64[n]) -> a_out {\n  a_out[i < n] = 2.0\n}\n");
+}
+
+// ---- the page ---------------------------------------------------------------------------------------------
+
+TEST(CImport, ThePageShowsWhatComesOut) {
+  const std::string page = read_file(fs::path(TWILL_ROOT) / "docs/c.md");
+  const auto block = [&](const std::string& language) {
+    const std::string open = "```" + language + "\n";
+    const std::size_t at = page.find(open) + open.size();
+    return page.substr(at, page.find("```", at) - at);
+  };
+  EXPECT_EQ(check(block("c"), {integer(3), integer(4), data(Scalar::F64, {3, 4}, numbers), data(Scalar::F64, {3}, {})}),
+            block("twill"));
 }
 
 // ---- refused ----------------------------------------------------------------------------------------------

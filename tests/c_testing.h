@@ -5,6 +5,7 @@
 #include "import/c_import.h"
 #include "program/data.h"
 #include "run/compiler.h"
+#include "run/process.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,31 +20,42 @@ inline CImport import_file(const std::filesystem::path& file, const std::string&
   return import_c({file.string(), read_file(file), preprocess(file)}, function);
 }
 
-/// A C function of a text, called with data for its arguments.
+/// A text as if it were the file t.c.
+inline CImport import_text(const std::string& text, const std::string& libclang = {}) {
+  const WorkDirectory work(temporary_directory());
+  const std::filesystem::path file = work.path() / "t.c";
+  write_file(file, text);
+  std::string preprocessed = preprocess(file);
+  for (std::size_t at; (at = preprocessed.find(file.string())) != std::string::npos;)
+    preprocessed.replace(at, file.string().size(), "t.c");
+  return import_c({"t.c", text, preprocessed, libclang});
+}
+
+/// The C functions of a text, called with data for their arguments.
 class PlainC {
  public:
-  PlainC(const std::string& text, const CFunction& function) : function_(function) {
-    std::vector<std::string> arguments;
-    for (std::size_t k = 0; k < function.arguments.size(); ++k)
-      arguments.push_back(function.arguments[k].is_array
-                              ? fmt::format("p[{}]", k)
-                              : fmt::format("*({} *)p[{}]", function.arguments[k].c_type, k));
+  PlainC(const std::string& text, const std::vector<CFunction>& functions) {
+    std::string all = text;
+    for (std::size_t f = 0; f < functions.size(); ++f) {
+      std::vector<std::string> arguments;
+      for (const CArgument& argument : functions[f].arguments)
+        arguments.push_back(argument.is_array ? fmt::format("p[{}]", arguments.size())
+                                              : fmt::format("*({} *)p[{}]", argument.c_type, arguments.size()));
+      all += fmt::format("\nvoid twill_call_{}(void **p) {{ {}({}); }}\n", f, functions[f].name, fmt::join(arguments, ", "));
+    }
     CompileOptions options;
-    options.flags = {"-std=gnu11", "-O1", "-ffp-contract=off", "-w"};
-    library_.emplace(compile_and_load(
-        text + fmt::format("\nvoid twill_call(void **p) {{ {}({}); }}\n", function.name, fmt::join(arguments, ", ")),
-        options));
+    options.flags = {"-std=gnu11", "-O1", "-ffp-contract=off", "-fwrapv", "-w"};
+    library_.emplace(compile_and_load(all, options));
   }
 
   /// Arrays are changed in place.
-  void operator()(std::vector<Data>& arguments) const {
+  void call(std::size_t function, std::vector<Data>& arguments) const {
     std::vector<void*> pointers;
     for (Data& data : arguments) pointers.push_back(data.bytes());
-    library_->function<void(void**)>("twill_call")(pointers.data());
+    library_->function<void(void**)>(fmt::format("twill_call_{}", function))(pointers.data());
   }
 
  private:
-  CFunction function_;
   std::optional<Library> library_;
 };
 

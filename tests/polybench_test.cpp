@@ -101,7 +101,7 @@ TEST_P(PolyBench, ComputesWhatTheCFunctionDoes) {
   EXPECT_EQ(loops_in_time(program), kernel.loops) << print(program);
   EXPECT_TRUE(same(parse_program("printed", print(program)), program)) << print(program);
 
-  const PlainC plain(read_file(file), function);
+  const PlainC plain(read_file(file), imported.functions);
   // The sizes of the table; and each of them 0 and 1: what C computes where loops are empty, it must compute here.
   std::vector<std::map<std::string, std::int64_t>> cases = {kernel.sizes};
   for (const auto& [name, unused] : kernel.sizes)
@@ -117,7 +117,7 @@ TEST_P(PolyBench, ComputesWhatTheCFunctionDoes) {
     for (const CArgument& argument : function.arguments)
       arguments.push_back(example_data(argument, sizes, static_cast<std::int64_t>(arguments.size())));
     const std::vector<Data> inputs = inputs_among(function, program, arguments);
-    plain(arguments);
+    plain.call(0, arguments);
     const Reference reference = reference_of(program, inputs);
     const Outcome compiled = compiled_program.run(inputs);
     EXPECT_EQ(agreement(program, reference, compiled).difference, "");

@@ -11,7 +11,7 @@ namespace twill {
 namespace {
 
 CFunction function_of(const c::Nest& nest, const c::Steps& steps, const c::Written& written) {
-  CFunction function{nest.name, {}};
+  CFunction function{nest.name, nest.prototype, {}};
   const auto find = [](const std::map<int, int>& map, int id) {
     const auto found = map.find(id);
     return found == map.end() ? -1 : found->second;

@@ -28,6 +28,7 @@ struct CArgument {
 
 struct CFunction {
   std::string name;
+  std::string prototype;  // as it was written, without its body
   std::vector<CArgument> arguments;
 };
 

@@ -102,6 +102,7 @@ struct For {
 /// A function with its loop nests.
 struct Nest {
   std::string name;
+  std::string prototype;  // as it was written, without its body
   Place place;
   struct Argument {
     bool is_array = false;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -168,6 +169,9 @@ Nest Reader::function(CXCursor cursor, const Lines::Region& region) {
     if (child.kind == CXCursor_ParmDecl) parameters.push_back(child);
     if (child.kind == CXCursor_CompoundStmt) body = child;
   }
+  nest_.prototype = clang_.text(clang_.span(cursor).begin, clang_.span(body).begin);
+  while (!nest_.prototype.empty() && std::isspace(static_cast<unsigned char>(nest_.prototype.back())) != 0)
+    nest_.prototype.pop_back();
   find_assigned(body);
   for (const CXCursor child : parameters) parameter(child);
   find_sizes();

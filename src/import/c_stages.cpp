@@ -89,7 +89,7 @@ class Stager {
   const Statement& statement(int id) const { return all_[at(id)]; }
 
   int new_version(int array) {
-    result_.versions.push_back({array, false, ""});
+    result_.versions.push_back({array, false, "", ""});
     return static_cast<int>(result_.versions.size()) - 1;
   }
 
@@ -347,6 +347,7 @@ class Stager {
         folding(s, depth, found, false, guard, false, all, some != nullptr);
         Node read = *read_of(nest_, array, step.at, found->place);
         read.version = now_[at(array)];
+        result_.versions[at(read.version)].role = word_of(found->op);
         const Tree value_of_fold = make(std::move(read));
         lifted[found.get()] = some && may_be_empty(s, found)
                                   ? choose(versioned(some), value_of_fold, number(identity_of(found->op, found->type), found->place))
@@ -453,7 +454,7 @@ class Stager {
   /// A fold that is a single number.
   Tree alone(const Tree& fold, const Statement& s) {
     Array scalar;
-    scalar.name = nest_.array(s.assign.array).name + "_" + (fold->op == "+" ? "sum" : fold->op == "*" ? "product" : fold->op);
+    scalar.name = nest_.array(s.assign.array).name + "_" + word_of(fold->op);
     scalar.type = fold->type;
     scalar.place = fold->place;
     const int array = nest_.add_array(std::move(scalar));
@@ -464,6 +465,8 @@ class Stager {
     read.version = now_[at(array)];
     return make(std::move(read));
   }
+
+  static std::string word_of(const std::string& op) { return op == "+" ? "sum" : op == "*" ? "product" : op; }
 
   static Number identity_of(const std::string& op, Scalar type) {
     if (op == "min") return highest(type);

@@ -10,6 +10,7 @@ namespace twill::c {
 struct Version {
   int array = -1;
   bool is_input = false;
+  std::string role;  // "sum": a fold on the way to it; empty: the array itself
   std::string name;  // given at the end
 };
 

@@ -173,7 +173,8 @@ class Writer {
     for (const Step& step : steps) {
       if (step.loop < 0) {
         Version& made = version(step.out);
-        if (made.name.empty()) made.name = fresh(nest_.array(made.array).name);
+        const std::string role = made.role.empty() ? "" : "_" + made.role;
+        if (made.name.empty()) made.name = fresh(nest_.array(made.array).name + role);
         continue;
       }
       for (const Carried& carried : step.carried) {

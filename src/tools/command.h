@@ -27,8 +27,10 @@ Action add_machine(CLI::App& app);
 Action add_bench(CLI::App& app);
 Action add_fuzz(CLI::App& app);
 
-/// Adds FILE and --def.
+/// Adds FILE, --def, -I and -D.
 void add_source(CLI::App& app, Source& source);
+/// Adds -I and -D.
+void add_preprocessor(CLI::App& app, Source& source);
 
 /// Adds --cluster, and what it says to the options of a compilation.
 struct ClusterWish {

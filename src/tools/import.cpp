@@ -21,15 +21,12 @@ constexpr const char* examples =
     "  twill explain examples/polybench/gemm.c";
 
 struct ImportOptions {
-  std::string file, function, output;
-  std::vector<std::string> includes, defines;
+  Source source;
+  std::string output;
 };
 
 int import(const ImportOptions& options) {
-  std::vector<std::string> flags;
-  for (const std::string& directory : options.includes) flags.push_back("-I" + directory);
-  for (const std::string& macro : options.defines) flags.push_back("-D" + macro);
-  const Module module = read_c_module(options.file, options.function, flags);
+  const Module module = read_c(options.source).module;
   std::string text;
   for (const Program& program : module.programs) text += (text.empty() ? "" : "\n") + print(program);
   if (options.output.empty())
@@ -43,12 +40,11 @@ int import(const ImportOptions& options) {
 
 Action add_import(CLI::App& app) {
   auto options = std::make_shared<ImportOptions>();
-  app.add_option("FILE", options->file, "The C file")->required()->type_name("");
-  app.add_option("--function", options->function, "Which function; all with a #pragma scop if left out")
+  app.add_option("FILE", options->source.file, "The C file")->required()->type_name("");
+  app.add_option("--function", options->source.definition, "Which function; all with a #pragma scop if left out")
       ->type_name("NAME");
   app.add_option("-o,--output", options->output, "Where the text goes; to the screen if left out")->type_name("FILE");
-  app.add_option("-I", options->includes, "A directory with headers, for the preprocessor")->type_name("DIR");
-  app.add_option("-D", options->defines, "A macro, for the preprocessor")->type_name("NAME[=VALUE]");
+  add_preprocessor(app, options->source);
   app.footer(examples);
   return [options] { return import(*options); };
 }

@@ -1,7 +1,6 @@
 // Program files on the command line: finding them and the definition that is meant.
 #include "base/error.h"
 #include "base/files.h"
-#include "import/c_import.h"
 #include "program/text.h"
 #include "program/text_names.h"
 #include "run/compiler.h"
@@ -35,6 +34,12 @@ void add_source(CLI::App& app, Source& source) {
   app.add_option("FILE", source.file, "The program, a .twill file, or a .c file with loop nests")->required()->type_name("");
   app.add_option("--def", source.definition, "Which definition of the file; the last one if left out")
       ->type_name("NAME");
+  add_preprocessor(app, source);
+}
+
+void add_preprocessor(CLI::App& app, Source& source) {
+  app.add_option("-I", source.includes, "Of a C file: a directory with headers")->type_name("DIR")->allow_extra_args(false);
+  app.add_option("-D", source.defines, "Of a C file: a macro")->type_name("NAME[=VALUE]")->allow_extra_args(false);
 }
 
 void add_clusters(CLI::App& app, ClusterWish& wish) {
@@ -85,14 +90,26 @@ void check_file(const std::string& file) {
 
 }  // namespace
 
+bool Source::is_c() const { return fs::path(file).extension() == ".c"; }
+
 Module read_module(const std::string& file) {
-  check_file(file);
-  return fs::path(file).extension() == ".c" ? read_c_module(file, "", {}) : parse(file, read_file(file));
+  Source source;
+  source.file = file;
+  return read_module(source);
 }
 
-Module read_c_module(const std::string& file, const std::string& function, const std::vector<std::string>& flags) {
-  check_file(file);
-  return import_c({file, read_file(file), preprocess(file, flags)}, function).module;
+Module read_module(const Source& source) {
+  if (source.is_c()) return read_c(source).module;
+  check_file(source.file);
+  return parse(source.file, read_file(source.file));
+}
+
+CImport read_c(const Source& source) {
+  check_file(source.file);
+  std::vector<std::string> flags;
+  for (const std::string& directory : source.includes) flags.push_back("-I" + directory);
+  for (const std::string& macro : source.defines) flags.push_back("-D" + macro);
+  return import_c({source.file, read_file(source.file), preprocess(source.file, flags)}, source.definition);
 }
 
 const Program& find_definition(const Module& module, const Source& source) {
