@@ -1,5 +1,6 @@
-// C functions that are imported: constructs beyond those of PolyBench, each compared with what the C compiler makes of
-// it; and what is refused, word by word (tests/errors_c/*.txt: C texts in lines that begin with '>', and the report).
+// C functions that are imported: constructs beyond those of PolyBench, each compared with what the C compiler
+// makes of it; and what is refused, word by word (tests/errors_c/*.txt: C texts in lines that begin with '>',
+// and the report).
 #include "base/error.h"
 #include "c_testing.h"
 #include "driver/agree.h"
@@ -22,8 +23,9 @@ namespace fs = std::filesystem;
 Data data(Scalar type, std::vector<std::int64_t> shape, const std::vector<double>& values) {
   Data result(type, std::move(shape));
   for (std::size_t k = 0; k < values.size() && k < static_cast<std::size_t>(result.count()); ++k)
-    result.set(static_cast<std::int64_t>(k), is_float(type) ? Number::of_double(type, values[k])
-                                                            : Number::of(type, static_cast<std::int64_t>(values[k])));
+    result.set(static_cast<std::int64_t>(k), is_float(type)
+                                                 ? Number::of_double(type, values[k])
+                                                 : Number::of(type, static_cast<std::int64_t>(values[k])));
   return result;
 }
 
@@ -45,9 +47,11 @@ std::string check(const std::string& text, std::vector<Data> arguments) {
     const int result = function.arguments[k].result;
     if (result < 0) continue;
     EXPECT_LE(max_error(reference.outcome.results[static_cast<std::size_t>(result)], arguments[k]), 1e-9)
-        << function.arguments[k].name << " interpreted\n" << printed;
+        << function.arguments[k].name << " interpreted\n"
+        << printed;
     EXPECT_LE(max_error(compiled.results[static_cast<std::size_t>(result)], arguments[k]), 1e-9)
-        << function.arguments[k].name << " compiled\n" << printed;
+        << function.arguments[k].name << " compiled\n"
+        << printed;
   }
   return printed;
 }
@@ -57,7 +61,9 @@ const std::vector<double> numbers = {3, -1, 4, 1, -5, 9, 2, -6, 5, 3.5, 5, -8};
 // ---- data decide ------------------------------------------------------------------------------------------
 
 TEST(CImport, SparseRowsAreFoldsOverDataExtents) {
-  EXPECT_EQ(check(R"(void spmv(int rows, int z, int ptr[rows + 1], int col[z], double val[z], int n, double x[n], double y[rows]) {
+  EXPECT_EQ(
+      check(
+          R"(void spmv(int rows, int z, int ptr[rows + 1], int col[z], double val[z], int n, double x[n], double y[rows]) {
 #pragma scop
   for (int r = 0; r < rows; r++) {
     y[r] = 0;
@@ -66,9 +72,10 @@ TEST(CImport, SparseRowsAreFoldsOverDataExtents) {
 #pragma endscop
 }
 )",
-                  {integer(3), integer(5), data(Scalar::I32, {4}, {0, 2, 2, 5}), data(Scalar::I32, {5}, {0, 3, 1, 2, 3}),
-                   data(Scalar::F64, {5}, numbers), integer(4), data(Scalar::F64, {4}, numbers), data(Scalar::F64, {3}, {7, 7, 7})}),
-            R"(def spmv(ptr: i32[rows + 1], col: i32[z], val: f64[z], x: f64[n]) -> y {
+          {integer(3), integer(5), data(Scalar::I32, {4}, {0, 2, 2, 5}),
+           data(Scalar::I32, {5}, {0, 3, 1, 2, 3}), data(Scalar::F64, {5}, numbers), integer(4),
+           data(Scalar::F64, {4}, numbers), data(Scalar::F64, {3}, {7, 7, 7})}),
+      R"(def spmv(ptr: i32[rows + 1], col: i32[z], val: f64[z], x: f64[n]) -> y {
   y[r] = sum(p in ptr[r] .. ptr[r + 1]) val[p] * x[col[p]]
 }
 )");
@@ -81,7 +88,8 @@ TEST(CImport, HistogramsAreScatters) {
 #pragma endscop
 }
 )",
-                    {integer(6), integer(4), data(Scalar::I32, {6}, {1, 3, 1, 0, 1, 3}), data(Scalar::I32, {4}, {5, 6, 7, 8})}),
+                    {integer(6), integer(4), data(Scalar::I32, {6}, {1, 3, 1, 0, 1, 3}),
+                     data(Scalar::I32, {4}, {5, 6, 7, 8})}),
               testing::HasSubstr("h_out = h with(+) { [x[i]] <- 1 | i }"));
 }
 
@@ -92,7 +100,8 @@ TEST(CImport, TheLastValueStaysWhereDataDecide) {
 #pragma endscop
 }
 )",
-        {integer(5), integer(4), data(Scalar::I32, {5}, {1, 3, 1, 0, 3}), data(Scalar::F64, {5}, numbers), data(Scalar::F64, {4}, numbers)});
+        {integer(5), integer(4), data(Scalar::I32, {5}, {1, 3, 1, 0, 3}), data(Scalar::F64, {5}, numbers),
+         data(Scalar::F64, {4}, numbers)});
 }
 
 TEST(CImport, WhatIsWrittenByDataMayBeReadInOrder) {
@@ -160,7 +169,8 @@ TEST(CImport, ConditionsOnIndicesAndData) {
 #pragma endscop
 }
 )",
-        {integer(7), data(Scalar::F64, {7}, numbers), data(Scalar::F64, {7}, {1, 2, 3, 4, 5, 6, 7}), data(Scalar::I32, {7}, {})});
+        {integer(7), data(Scalar::F64, {7}, numbers), data(Scalar::F64, {7}, {1, 2, 3, 4, 5, 6, 7}),
+         data(Scalar::I32, {7}, {})});
 }
 
 TEST(CImport, AConditionIsWhatItWasBeforeItsStatementsRan) {
@@ -189,13 +199,15 @@ TEST(CImport, GuardedSums) {
 #pragma endscop
 }
 )",
-        {integer(7), data(Scalar::F64, {7}, numbers), data(Scalar::F64, {1}, {9}), data(Scalar::I32, {1}, {9})});
+        {integer(7), data(Scalar::F64, {7}, numbers), data(Scalar::F64, {1}, {9}),
+         data(Scalar::I32, {1}, {9})});
 }
 
 // ---- scalars ----------------------------------------------------------------------------------------------
 
 TEST(CImport, ScalarsThatEveryStepComputesAnew) {
-  EXPECT_THAT(check(R"(void centre(int n, int m, double A[n][m], double y[n][m]) {
+  EXPECT_THAT(
+      check(R"(void centre(int n, int m, double A[n][m], double y[n][m]) {
   double mean;
 #pragma scop
   for (int i = 0; i < n; i++) {
@@ -207,12 +219,13 @@ TEST(CImport, ScalarsThatEveryStepComputesAnew) {
 #pragma endscop
 }
 )",
-                    {integer(3), integer(4), data(Scalar::F64, {3, 4}, numbers), data(Scalar::F64, {3, 4}, {})}),
-              testing::Not(testing::HasSubstr("from")));  // no loop in time
+            {integer(3), integer(4), data(Scalar::F64, {3, 4}, numbers), data(Scalar::F64, {3, 4}, {})}),
+      testing::Not(testing::HasSubstr("from")));  // no loop in time
 }
 
 TEST(CImport, ScalarsThatGoFromStepToStep) {
-  check(R"(void running(int n, double x[n], double y[n], double last[1]) {
+  check(
+      R"(void running(int n, double x[n], double y[n], double last[1]) {
   double s = 1, before = 0;
 #pragma scop
   for (int i = 0; i < n; i++) {
@@ -224,7 +237,7 @@ TEST(CImport, ScalarsThatGoFromStepToStep) {
 #pragma endscop
 }
 )",
-        {integer(7), data(Scalar::F64, {7}, numbers), data(Scalar::F64, {7}, {}), data(Scalar::F64, {1}, {})});
+      {integer(7), data(Scalar::F64, {7}, numbers), data(Scalar::F64, {7}, {}), data(Scalar::F64, {1}, {})});
 }
 
 TEST(CImport, AnArgumentThatIsAssigned) {
@@ -249,8 +262,9 @@ TEST(CImport, IntegersDivideAsInC) {
 #pragma endscop
 }
 )",
-        {integer(6), data(Scalar::I32, {6}, {7, -7, 7, -7, 6, -6}), data(Scalar::I32, {6}, {2, 2, -2, -2, 3, 3}),
-         data(Scalar::I32, {6}, {}), data(Scalar::I32, {6}, {}), data(Scalar::U8, {6}, {100, 200, 30, 4, 5, 6})});
+        {integer(6), data(Scalar::I32, {6}, {7, -7, 7, -7, 6, -6}),
+         data(Scalar::I32, {6}, {2, 2, -2, -2, 3, 3}), data(Scalar::I32, {6}, {}), data(Scalar::I32, {6}, {}),
+         data(Scalar::U8, {6}, {100, 200, 30, 4, 5, 6})});
 }
 
 TEST(CImport, LoopsThatCountOtherwise) {
@@ -267,7 +281,9 @@ TEST(CImport, LoopsThatCountOtherwise) {
 }
 
 TEST(CImport, PointersWithRestrictGetTheirExtentsFromTheirUses) {
-  EXPECT_THAT(check(R"(void axpy(int n, double a, const double *restrict x, double *restrict y, double *restrict total) {
+  EXPECT_THAT(
+      check(
+          R"(void axpy(int n, double a, const double *restrict x, double *restrict y, double *restrict total) {
 #pragma scop
   *total = 0;
   for (int i = 0; i < n; i++) {
@@ -277,9 +293,9 @@ TEST(CImport, PointersWithRestrictGetTheirExtentsFromTheirUses) {
 #pragma endscop
 }
 )",
-                    {integer(5), Data::scalar(Number::of_double(Scalar::F64, 2)), data(Scalar::F64, {5}, numbers),
-                     data(Scalar::F64, {5}, numbers), data(Scalar::F64, {1}, {})}),
-              testing::HasSubstr("x: f64[n], y: f64[n]"));
+          {integer(5), Data::scalar(Number::of_double(Scalar::F64, 2)), data(Scalar::F64, {5}, numbers),
+           data(Scalar::F64, {5}, numbers), data(Scalar::F64, {1}, {})}),
+      testing::HasSubstr("x: f64[n], y: f64[n]"));
 }
 
 // ---- order ------------------------------------------------------------------------------------------------
@@ -316,7 +332,8 @@ TEST(CImport, TheSameElementOverAndOver) {
 #pragma endscop
 }
 )",
-        {integer(6), data(Scalar::F64, {6}, numbers), data(Scalar::F64, {6}, {0.1, 0.2, 0.3, -0.1, -0.2, 0.4})});
+        {integer(6), data(Scalar::F64, {6}, numbers),
+         data(Scalar::F64, {6}, {0.1, 0.2, 0.3, -0.1, -0.2, 0.4})});
 }
 
 TEST(CImport, SeveralFunctionsOfAFile) {
@@ -345,7 +362,8 @@ TEST(CImport, ThePageShowsWhatComesOut) {
     const std::size_t at = page.find(open) + open.size();
     return page.substr(at, page.find("```", at) - at);
   };
-  EXPECT_EQ(check(block("c"), {integer(3), integer(4), data(Scalar::F64, {3, 4}, numbers), data(Scalar::F64, {3}, {})}),
+  EXPECT_EQ(check(block("c"),
+                  {integer(3), integer(4), data(Scalar::F64, {3, 4}, numbers), data(Scalar::F64, {3}, {})}),
             block("twill"));
 }
 

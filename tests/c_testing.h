@@ -39,9 +39,11 @@ class PlainC {
     for (std::size_t f = 0; f < functions.size(); ++f) {
       std::vector<std::string> arguments;
       for (const CArgument& argument : functions[f].arguments)
-        arguments.push_back(argument.is_array ? fmt::format("p[{}]", arguments.size())
-                                              : fmt::format("*({} *)p[{}]", argument.c_type, arguments.size()));
-      all += fmt::format("\nvoid twill_call_{}(void **p) {{ {}({}); }}\n", f, functions[f].name, fmt::join(arguments, ", "));
+        arguments.push_back(argument.is_array
+                                ? fmt::format("p[{}]", arguments.size())
+                                : fmt::format("*({} *)p[{}]", argument.c_type, arguments.size()));
+      all += fmt::format("\nvoid twill_call_{}(void **p) {{ {}({}); }}\n", f, functions[f].name,
+                         fmt::join(arguments, ", "));
     }
     CompileOptions options;
     options.flags = {"-std=gnu11", "-O1", "-ffp-contract=off", "-fwrapv", "-w"};
@@ -60,10 +62,12 @@ class PlainC {
 };
 
 /// The inputs of the program among the arguments of the function.
-inline std::vector<Data> inputs_among(const CFunction& function, const Program& program, const std::vector<Data>& arguments) {
+inline std::vector<Data> inputs_among(const CFunction& function, const Program& program,
+                                      const std::vector<Data>& arguments) {
   std::vector<Data> inputs(program.inputs.size());
   for (std::size_t k = 0; k < function.arguments.size(); ++k)
-    if (function.arguments[k].input >= 0) inputs[static_cast<std::size_t>(function.arguments[k].input)] = arguments[k];
+    if (function.arguments[k].input >= 0)
+      inputs[static_cast<std::size_t>(function.arguments[k].input)] = arguments[k];
   return inputs;
 }
 

@@ -1,5 +1,6 @@
-// The thirty kernels of PolyBench, written as plain C in examples/polybench: each is imported, printed and parsed again,
-// interpreted, compiled and run, and compared with what the C compiler makes of the same file, in-place arrays included.
+// The thirty kernels of PolyBench, written as plain C in examples/polybench: each is imported, printed and
+// parsed again, interpreted, compiled and run, and compared with what the C compiler makes of the same file,
+// in-place arrays included.
 #include "c_testing.h"
 #include "driver/agree.h"
 #include "driver/compile.h"
@@ -18,9 +19,9 @@ const fs::path folder = fs::path(TWILL_ROOT) / "examples/polybench";
 
 struct Kernel30 {
   std::string file;
-  std::map<std::string, std::int64_t> sizes;  // all integer arguments
-  std::size_t stages;                         // of the program as it was imported
-  std::size_t loops = 0;                      // stages that are loops in time
+  std::map<std::string, std::int64_t> sizes;       // all integer arguments
+  std::size_t stages;                              // of the program as it was imported
+  std::size_t loops = 0;                           // stages that are loops in time
   std::map<std::string, std::int64_t> least = {};  // for smaller sizes the C function makes no sense
 };
 
@@ -58,11 +59,15 @@ const std::vector<Kernel30> kernels = {
 };
 
 /// Numbers that are small and different; matrices are well conditioned, and square ones positive definite.
-Data example_data(const CArgument& argument, const std::map<std::string, std::int64_t>& sizes, std::int64_t seed) {
+Data example_data(const CArgument& argument, const std::map<std::string, std::int64_t>& sizes,
+                  std::int64_t seed) {
   if (!argument.is_array) {
     if (const auto size = sizes.find(argument.name); size != sizes.end())
       return Data::scalar(Number::of(argument.type, size->second));
-    return Data::scalar(Number::of_double(argument.type, argument.name == "float_n" ? 7.0 : argument.type == Scalar::F32 ? 0.25 : 1.25 + 0.25 * static_cast<double>(seed % 3)));
+    return Data::scalar(Number::of_double(argument.type, argument.name == "float_n" ? 7.0
+                                                         : argument.type == Scalar::F32
+                                                             ? 0.25
+                                                             : 1.25 + 0.25 * static_cast<double>(seed % 3)));
   }
   std::vector<std::int64_t> shape;
   for (const std::string& extent : argument.shape) shape.push_back(sizes.at(extent));
@@ -73,9 +78,11 @@ Data example_data(const CArgument& argument, const std::map<std::string, std::in
     if (is_float(argument.type)) {
       const double value = static_cast<double>((3 * (i + j) + i * j + seed) % 13) / 13.0 + 0.05;
       const bool diagonal = shape.size() == 2 && i == j;
-      data.set(k, Number::of_double(argument.type, value + (diagonal ? 4.0 * static_cast<double>(columns) : 0.0)));
+      data.set(
+          k, Number::of_double(argument.type, value + (diagonal ? 4.0 * static_cast<double>(columns) : 0.0)));
     } else {
-      data.set(k, Number::of(argument.type, argument.type == Scalar::I8 ? (5 * k + k / 3) % 4 : 1 + (7 * k + seed) % 29));
+      data.set(k, Number::of(argument.type,
+                             argument.type == Scalar::I8 ? (5 * k + k / 3) % 4 : 1 + (7 * k + seed) % 29));
     }
   }
   return data;
@@ -102,11 +109,13 @@ TEST_P(PolyBench, ComputesWhatTheCFunctionDoes) {
   EXPECT_TRUE(same(parse_program("printed", print(program)), program)) << print(program);
 
   const PlainC plain(read_file(file), imported.functions);
-  // The sizes of the table; and each of them 0 and 1: what C computes where loops are empty, it must compute here.
+  // The sizes of the table; and each of them 0 and 1: what C computes where loops are empty, it must compute
+  // here.
   std::vector<std::map<std::string, std::int64_t>> cases = {kernel.sizes};
   for (const auto& [name, unused] : kernel.sizes)
     for (const std::int64_t small : {0, 1, 2}) {
-      if (const auto least = kernel.least.find(name); least != kernel.least.end() && small < least->second) continue;
+      if (const auto least = kernel.least.find(name); least != kernel.least.end() && small < least->second)
+        continue;
       cases.push_back(kernel.sizes);
       cases.back()[name] = small;
     }
@@ -126,9 +135,11 @@ TEST_P(PolyBench, ComputesWhatTheCFunctionDoes) {
       if (result < 0) continue;
       const double limit = function.arguments[k].type == Scalar::F32 ? 1e-4 : 1e-9;
       EXPECT_LE(max_error(reference.outcome.results[static_cast<std::size_t>(result)], arguments[k]), limit)
-          << function.arguments[k].name << " interpreted\n" << print(program);
+          << function.arguments[k].name << " interpreted\n"
+          << print(program);
       EXPECT_LE(max_error(compiled.results[static_cast<std::size_t>(result)], arguments[k]), limit)
-          << function.arguments[k].name << " compiled\n" << print(program);
+          << function.arguments[k].name << " compiled\n"
+          << print(program);
     }
   }
 }

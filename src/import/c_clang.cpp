@@ -37,7 +37,8 @@ class Library {
 
 }  // namespace
 
-#define TWILL_CLANG(function) decltype(::clang_##function)* function = library.find<decltype(::clang_##function)>("clang_" #function)
+#define TWILL_CLANG(function) \
+  decltype(::clang_##function)* function = library.find<decltype(::clang_##function)>("clang_" #function)
 
 struct ClangFunctions {
   explicit ClangFunctions(const std::string& name) : library(name) {}
@@ -91,9 +92,16 @@ Clang::Clang(const std::string& name, const std::string& text, const std::string
   index_ = f_->createIndex(0, 0);
   CXUnsavedFile file{name.c_str(), text_.c_str(), text_.size()};
   // Headers of other compilers use names for types that clang does not have; no loop nest does.
-  const char* arguments[] = {"-x",     "c",          "-std=gnu11",       "-w",
-                             "-nostdinc", "-D_Float32=float", "-D_Float64=double", "-D_Float32x=double",
-                             "-D_Float64x=long double", "-D_Float128=long double"};
+  const char* arguments[] = {"-x",
+                             "c",
+                             "-std=gnu11",
+                             "-w",
+                             "-nostdinc",
+                             "-D_Float32=float",
+                             "-D_Float64=double",
+                             "-D_Float32x=double",
+                             "-D_Float64x=long double",
+                             "-D_Float128=long double"};
   unit_ = f_->parseTranslationUnit(index_, name.c_str(), arguments, std::size(arguments), &file, 1,
                                    CXTranslationUnit_None);
   if (!unit_) fail(Fault::System, "E0904", {}, fmt::format("libclang cannot read '{}'", name));

@@ -16,8 +16,8 @@ struct ClangFunctions;
 /// A parsed text. Cursors live as long as it does.
 class Clang {
  public:
-  /// Parses preprocessed C with this library; an empty name means that of the system. Throws E0904 if it cannot be
-  /// opened.
+  /// Parses preprocessed C with this library; an empty name means that of the system. Throws E0904 if it
+  /// cannot be opened.
   Clang(const std::string& name, const std::string& text, const std::string& library);
   ~Clang();
   Clang(const Clang&) = delete;

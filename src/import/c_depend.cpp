@@ -109,7 +109,8 @@ void written_arrays(const std::vector<Item>& items, std::set<int>& written) {
       written.insert(std::get<Assign>(item).array);
 }
 
-// ---- accumulation -------------------------------------------------------------------------------------------
+// ---- accumulation
+// -------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -163,7 +164,8 @@ std::optional<Accumulation> accumulation_of(const Nest& nest, const Assign& assi
     result.value = first->tree;
     for (auto term = terms.begin(); term != terms.end(); ++term)
       if (term != first)
-        result.value = apply(term->minus == result.minus ? "+" : "-", {result.value, term->tree}, value->type, value->place);
+        result.value = apply(term->minus == result.minus ? "+" : "-", {result.value, term->tree}, value->type,
+                             value->place);
     return result;
   }
   static const char* const known[] = {"*", "min", "max", "bit_and", "bit_or", "xor"};
@@ -181,7 +183,8 @@ std::optional<Accumulation> accumulation_of(const Nest& nest, const Assign& assi
   return result;
 }
 
-// ---- questions ----------------------------------------------------------------------------------------------
+// ---- questions
+// ----------------------------------------------------------------------------------------------
 
 bool Questions::is_possible(const Condition& condition) const {
   std::vector<Var> tuple;
@@ -213,14 +216,16 @@ Condition Questions::domain(const Statement& statement) const {
 Condition Questions::elsewhere(const Condition& condition) const {
   Condition moved = condition;
   for (const Var var : condition.variables())
-    if (var.kind == Var::Kind::Index) moved = substitute(moved, var, Var{Var::Kind::Index, var.id + other_point});
+    if (var.kind == Var::Kind::Index)
+      moved = substitute(moved, var, Var{Var::Kind::Index, var.id + other_point});
   return moved;
 }
 
 Affine Questions::elsewhere(const Affine& affine) const {
   Affine moved = affine;
   for (const Var var : affine.variables())
-    if (var.kind == Var::Kind::Index) moved = moved.substitute(var, Var{Var::Kind::Index, var.id + other_point});
+    if (var.kind == Var::Kind::Index)
+      moved = moved.substitute(var, Var{Var::Kind::Index, var.id + other_point});
   return moved;
 }
 
@@ -273,7 +278,8 @@ Dependence Questions::dependence(const std::vector<Statement>& all, int earlier,
     for (int level = 0; level <= depth; ++level) {
       const int key = level == depth ? Dependence::independent : level;
       if (level == depth && earlier >= later) break;
-      const Affine x = level < depth ? Affine(var_of_loop(from.loops[static_cast<std::size_t>(level)])) : Affine(0);
+      const Affine x =
+          level < depth ? Affine(var_of_loop(from.loops[static_cast<std::size_t>(level)])) : Affine(0);
       const Affine y = level < depth ? elsewhere(x) : Affine(1);
       if (!levels.contains(key) && is_possible(meet && outer_same && poly::less(x, y))) levels.insert(key);
       if (level < depth) outer_same = std::move(outer_same) && poly::equal(x, y);

@@ -39,11 +39,14 @@ std::optional<Accumulation> accumulation_of(const Nest& nest, const Assign& assi
 
 /// In which ways one statement depends on another.
 struct Dependence {
-  std::set<int> flow, anti, output;  // depths of the loops that carry it; `independent`: within one step of all
+  std::set<int> flow, anti,
+      output;  // depths of the loops that carry it; `independent`: within one step of all
   static constexpr int independent = 1000;
 
   bool any_from(int depth) const {
-    const auto within = [&](const std::set<int>& levels) { return levels.lower_bound(depth) != levels.end(); };
+    const auto within = [&](const std::set<int>& levels) {
+      return levels.lower_bound(depth) != levels.end();
+    };
     return within(flow) || within(anti) || within(output);
   }
 };
@@ -66,10 +69,10 @@ class Questions {
   poly::Condition elsewhere(const poly::Condition& condition) const;
   poly::Affine elsewhere(const poly::Affine& affine) const;
 
-  /// How `later` may depend on `earlier`, where both are statements of the list and `earlier` runs first: at which
-  /// depths a step of `earlier` precedes one of `later` that touches the same element. `accumulates`: what `earlier`
-  /// and `later`, then the same statement, do to the element that it accumulates in does not count.
-  /// Arrays in `ignored` do not count.
+  /// How `later` may depend on `earlier`, where both are statements of the list and `earlier` runs first: at
+  /// which depths a step of `earlier` precedes one of `later` that touches the same element. `accumulates`:
+  /// what `earlier` and `later`, then the same statement, do to the element that it accumulates in does not
+  /// count. Arrays in `ignored` do not count.
   Dependence dependence(const std::vector<Statement>& all, int earlier, int later, bool accumulates = false,
                         const std::set<int>& ignored = {}) const;
 

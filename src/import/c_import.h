@@ -1,4 +1,5 @@
-// C loop nests as programs: the functions of a C file that have a `#pragma scop`. docs/c.md says what is understood.
+// C loop nests as programs: the functions of a C file that have a `#pragma scop`. docs/c.md says what is
+// understood.
 #pragma once
 
 #include "program/module.h"
@@ -38,8 +39,8 @@ struct CImport {
   std::vector<CFunction> functions;
 };
 
-/// The functions of a file with a `#pragma scop`, in order; with a name, that function only. Throws Error with places in
-/// the C file (E08xx) for what is no loop nest, and E0904 where libclang is missing.
+/// The functions of a file with a `#pragma scop`, in order; with a name, that function only. Throws Error
+/// with places in the C file (E08xx) for what is no loop nest, and E0904 where libclang is missing.
 CImport import_c(const CFile& file, const std::string& function = {});
 
 }  // namespace twill

@@ -56,10 +56,12 @@ Tree apply(std::string op, std::vector<Tree> args, Scalar type, const Place& pla
     }
     if (b && *b == 0 && (op == "+" || op == "-") && args[0]->type == type) return args[0];
     if (a && *a == 0 && op == "+" && args[1]->type == type) return args[1];
+    if (op == "*" && ((a && *a == 0) || (b && *b == 0))) return integer(0, place, type);
     if (op == "*" && b && *b == 1 && args[0]->type == type) return args[0];
     if (op == "*" && a && *a == 1 && args[1]->type == type) return args[1];
   }
-  return make({.kind = Kind::Apply, .type = type, .place = place, .op = std::move(op), .args = std::move(args)});
+  return make(
+      {.kind = Kind::Apply, .type = type, .place = place, .op = std::move(op), .args = std::move(args)});
 }
 
 Tree cast(Tree tree, Scalar type) {
@@ -87,11 +89,11 @@ Tree both(const Tree& a, const Tree& b) {
 }
 
 Tree negated(const Tree& condition) {
-  static const std::pair<const char*, const char*> opposites[] = {{"<", ">="},  {">=", "<"}, {">", "<="},
+  static const std::pair<const char*, const char*> opposites[] = {{"<", ">="}, {">=", "<"},  {">", "<="},
                                                                   {"<=", ">"}, {"==", "!="}, {"!=", "=="}};
   if (condition->kind == Kind::Apply) {
-    const bool whole = !condition->args.empty() &&
-                       info(condition->args[0]->type).number_class != NumberClass::Float;
+    const bool whole =
+        !condition->args.empty() && info(condition->args[0]->type).number_class != NumberClass::Float;
     for (const auto& [from, to] : opposites)
       if (condition->op == from && (whole || condition->op == "==" || condition->op == "!="))
         return apply(to, condition->args, Scalar::Bool, condition->place);
@@ -106,8 +108,8 @@ Tree truth(const Tree& tree) {
   if (tree->kind == Kind::Choose && tree->args[0]->type == Scalar::Bool && is_number(tree->args[1], 1) &&
       is_number(tree->args[2], 0))
     return tree->args[0];
-  return apply("!=", {tree, number(convert(Number::of(Scalar::I64, 0), tree->type), tree->place)}, Scalar::Bool,
-               tree->place);
+  return apply("!=", {tree, number(convert(Number::of(Scalar::I64, 0), tree->type), tree->place)},
+               Scalar::Bool, tree->place);
 }
 
 bool is_number(const Tree& tree, double value) {
@@ -149,13 +151,15 @@ void visit(const Nest& nest, const Tree& tree, const std::function<void(const Tr
 
 bool mentions_loop(const Nest& nest, const Tree& tree, int loop) {
   bool found = false;
-  visit(nest, tree, [&](const Tree& node) { found = found || (node->kind == Kind::Index && node->id == loop); });
+  visit(nest, tree,
+        [&](const Tree& node) { found = found || (node->kind == Kind::Index && node->id == loop); });
   return found;
 }
 
 bool reads_array(const Nest& nest, const Tree& tree, int array) {
   bool found = false;
-  visit(nest, tree, [&](const Tree& node) { found = found || (node->kind == Kind::Read && node->id == array); });
+  visit(nest, tree,
+        [&](const Tree& node) { found = found || (node->kind == Kind::Read && node->id == array); });
   return found;
 }
 
@@ -183,9 +187,8 @@ Tree rewrite(const Tree& tree, const std::function<Tree(const Tree&)>& change) {
 }
 
 Tree replace_index(const Tree& tree, int loop, const Tree& by) {
-  return rewrite(tree, [&](const Tree& node) {
-    return node->kind == Kind::Index && node->id == loop ? by : Tree();
-  });
+  return rewrite(
+      tree, [&](const Tree& node) { return node->kind == Kind::Index && node->id == loop ? by : Tree(); });
 }
 
 Tree rename_index(Nest& nest, const Tree& tree, int loop, const Tree& by) {
@@ -254,8 +257,7 @@ std::optional<Affine> affine_of(const Nest& nest, const Tree& tree) {
       return floor_div(args[0], args[1].constant());
     if (tree->op == "floor_mod" && args[1].is_constant() && args[1].constant() > 0)
       return floor_mod(args[0], args[1].constant());
-  } catch (const std::overflow_error&) {
-  }
+  } catch (const std::overflow_error&) {}
   return std::nullopt;
 }
 
@@ -269,7 +271,8 @@ Tree tree_of(const Nest& nest, const Affine& affine, const Place& place) {
   };
   const std::int64_t constant = affine.constant();
   // What is added stands before what is taken away.
-  const bool leads = constant > 0 && std::ranges::all_of(affine.terms(), [](const auto& t) { return t.factor < 0; });
+  const bool leads =
+      constant > 0 && std::ranges::all_of(affine.terms(), [](const auto& t) { return t.factor < 0; });
   if (leads) add(integer(constant, place), false);
   for (const bool minus : {false, true})
     for (const auto& term : affine.terms()) {

@@ -37,8 +37,8 @@ enum class Kind : std::uint8_t {
 
 /// A while loop over scalars: as long as the condition holds, the states become their next values.
 struct WhileLoop {
-  std::vector<int> locals;            // by which the condition and the next values see the states
-  std::vector<std::string> names;     // of the variables, for people
+  std::vector<int> locals;         // by which the condition and the next values see the states
+  std::vector<std::string> names;  // of the variables, for people
   std::vector<Tree> first, next;
   Tree condition;
 };
@@ -68,13 +68,13 @@ struct Param {
 struct Array {
   std::string name;
   Scalar type = Scalar::F64;
-  std::vector<Tree> shape;    // of parameters and numbers; a null one (the first only) is found from its uses
-  bool is_argument = false;   // the caller's memory
-  bool is_value = false;      // a scalar argument that is assigned: the caller's value at first, then a local one
+  std::vector<Tree> shape;   // of parameters and numbers; a null one (the first only) is found from its uses
+  bool is_argument = false;  // the caller's memory
+  bool is_value = false;  // a scalar argument that is assigned: the caller's value at first, then a local one
   bool is_const = false;
-  bool is_pointer = false;    // declared as a pointer …
-  bool is_restrict = false;   // … that nothing else leads to
-  int param = -1;             // is_value: the parameter it starts as
+  bool is_pointer = false;   // declared as a pointer …
+  bool is_restrict = false;  // … that nothing else leads to
+  int param = -1;            // is_value: the parameter it starts as
   Place place;
 };
 
@@ -160,8 +160,8 @@ void visit(const Nest& nest, const Tree& tree, const std::function<void(const Tr
 bool mentions_loop(const Nest& nest, const Tree& tree, int loop);
 bool reads_array(const Nest& nest, const Tree& tree, int array);
 
-/// Rebuilds a tree: where `change` returns a tree that takes the place of the node, elsewhere (null) the parts are
-/// rebuilt.
+/// Rebuilds a tree: where `change` returns a tree that takes the place of the node, elsewhere (null) the
+/// parts are rebuilt.
 Tree rewrite(const Tree& tree, const std::function<Tree(const Tree&)>& change);
 Tree replace_index(const Tree& tree, int loop, const Tree& by);
 /// The same in the bounds of folds as well, which get loops of their own for it.

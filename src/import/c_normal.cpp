@@ -58,8 +58,7 @@ class Normalizer {
     }
     items = std::move(result);
     while (substitute_scalar(nest_, items) || carry_scalar(nest_, ask_, items, outside())) recompose(items);
-    while (concatenate(items)) {
-    }
+    while (concatenate(items)) {}
   }
 
  private:
@@ -109,7 +108,8 @@ class Normalizer {
       auto part = std::make_shared<For>();
       part->loop = parts.empty() ? loop.loop : nest_.add_loop(Loop(nest_.loop(loop.loop)));
       part->body.push_back(item);
-      if (!parts.empty()) rename_loop(nest_, part->body, loop.loop, index_of(part->loop, nest_.loop(loop.loop).place));
+      if (!parts.empty())
+        rename_loop(nest_, part->body, loop.loop, index_of(part->loop, nest_.loop(loop.loop).place));
       parts.emplace_back(std::move(part));
     }
     return parts;
@@ -145,7 +145,8 @@ class Normalizer {
       merged = make(std::move(node));
     }
     const Tree old = read_of(nest_, assign->array, assign->at, assign->place);
-    whole.value = apply(accumulation->minus ? "-" : accumulation->op, {old, merged}, assign->value->type, assign->place);
+    whole.value = apply(accumulation->minus ? "-" : accumulation->op, {old, merged}, assign->value->type,
+                        assign->place);
     return whole;
   }
 
@@ -208,7 +209,8 @@ class Normalizer {
         visit(nest_, node, [&](const Tree& part) { inside = inside || is_old(part); });
     });
     if (inside && !is_light(first.value)) return std::nullopt;
-    if (first.guard && second.guard && same(negated(first.guard), second.guard) && !reads_array(nest_, first.guard, first.array)) {
+    if (first.guard && second.guard && same(negated(first.guard), second.guard) &&
+        !reads_array(nest_, first.guard, first.array)) {
       Assign either = second;
       either.value = choose(first.guard, first.value, second.value);
       either.guard = nullptr;
@@ -219,7 +221,8 @@ class Normalizer {
     if (second.guard) ++uses;
     Tree name = value;
     const bool named = uses > 1 && !is_light(value);
-    if (named) name = make({.kind = Kind::Local, .type = value->type, .place = first.place, .id = nest_.locals++});
+    if (named)
+      name = make({.kind = Kind::Local, .type = value->type, .place = first.place, .id = nest_.locals++});
     const auto put = [&](const Tree& tree) {
       return rewrite(tree, [&](const Tree& node) { return is_old(node) ? name : Tree(); });
     };
@@ -232,7 +235,9 @@ class Normalizer {
                         .place = first.place,
                         .id = name->id,
                         .args = {value, one.value}});
-    one.guard = first.guard && second.guard ? apply("or", {first.guard, second.guard}, Scalar::Bool, first.place) : nullptr;
+    one.guard = first.guard && second.guard
+                    ? apply("or", {first.guard, second.guard}, Scalar::Bool, first.place)
+                    : nullptr;
     if (one.guard && reads_array(nest_, one.guard, one.array)) return std::nullopt;
     return one;
   }
@@ -241,7 +246,8 @@ class Normalizer {
   static Tree simplified(const Tree& tree) {
     if (tree->kind != Kind::Apply || tree->args.size() != 2) return tree;
     const bool sum = tree->op == "+" && is_number(tree->args[0], 0) && tree->args[1]->kind == Kind::Reduce;
-    const bool product = tree->op == "*" && is_number(tree->args[0], 1) && tree->args[1]->kind == Kind::Reduce;
+    const bool product =
+        tree->op == "*" && is_number(tree->args[0], 1) && tree->args[1]->kind == Kind::Reduce;
     return sum || product ? tree->args[1] : tree;
   }
 
@@ -255,7 +261,8 @@ class Normalizer {
   };
 
   std::optional<Piece> piece(const Item& item) const {
-    if (const auto* assign = std::get_if<Assign>(&item)) return assign->guard ? std::optional<Piece>() : Piece{assign, nullptr};
+    if (const auto* assign = std::get_if<Assign>(&item))
+      return assign->guard ? std::optional<Piece>() : Piece{assign, nullptr};
     const For& loop = *std::get<std::shared_ptr<For>>(item);
     if (loop.body.size() != 1) return std::nullopt;
     const auto* assign = std::get_if<Assign>(&loop.body[0]);
@@ -272,11 +279,13 @@ class Normalizer {
     return found;
   }
 
-  /// `X[f(a-1)] = u; for (k = a; …) X[f(k)] = v` and its like, where v continues what u began, becomes one loop.
+  /// `X[f(a-1)] = u; for (k = a; …) X[f(k)] = v` and its like, where v continues what u began, becomes one
+  /// loop.
   bool concatenate(std::vector<Item>& items) {
     for (std::size_t p = 0; p + 1 < items.size(); ++p) {
       const auto a = piece(items[p]), b = piece(items[p + 1]);
-      if (!a || !b || (!a->loop && !b->loop) || a->assign->array != b->assign->array || a->assign->at.empty()) continue;
+      if (!a || !b || (!a->loop && !b->loop) || a->assign->array != b->assign->array || a->assign->at.empty())
+        continue;
       if (!continues(*b->assign)) continue;
       const int id = b->loop ? b->id : a->id;
       const Loop& main = nest_.loop(id);
@@ -306,7 +315,8 @@ class Normalizer {
       if (!fits) continue;
       Assign whole = *b->assign;
       whole.at = b->loop ? b->assign->at : a->assign->at;
-      whole.value = choose(apply("<", {index, seam}, Scalar::Bool, place), moved(a->assign->value), b->assign->value);
+      whole.value =
+          choose(apply("<", {index, seam}, Scalar::Bool, place), moved(a->assign->value), b->assign->value);
       Loop range{main.name, lo, hi, main.place};
       auto loop = std::make_shared<For>();
       loop->loop = nest_.add_loop(std::move(range));

@@ -30,7 +30,8 @@ class Privatizer {
       // As many of them as possible, from the outside.
       for (; !chain.empty(); chain.pop_back()) {
         For* last = inner->get();
-        for (std::size_t k = 1; k < chain.size(); ++k) last = std::get<std::shared_ptr<For>>(last->body[0]).get();
+        for (std::size_t k = 1; k < chain.size(); ++k)
+          last = std::get<std::shared_ptr<For>>(last->body[0]).get();
         if (expand(chain, last->body, items, p)) break;
       }
       const auto down = std::get<std::shared_ptr<For>>(items[p]);
@@ -41,7 +42,8 @@ class Privatizer {
   }
 
  private:
-  bool expand(const std::vector<int>& chain, std::vector<Item>& body, std::vector<Item>& parent, std::size_t position) {
+  bool expand(const std::vector<int>& chain, std::vector<Item>& body, std::vector<Item>& parent,
+              std::size_t position) {
     for (const int loop : chain) {
       if (!range_of(nest_, loop).exact) return false;
       for (const Tree& end : {nest_.loop(loop).lo, nest_.loop(loop).hi}) {
@@ -68,14 +70,16 @@ class Privatizer {
     // Nothing else may keep the steps in order.
     for (const int a : inside)
       for (const int b : inside) {
-        const bool accumulates = a == b && accumulation_of(nest_, all[static_cast<std::size_t>(a)].assign).has_value();
+        const bool accumulates =
+            a == b && accumulation_of(nest_, all[static_cast<std::size_t>(a)].assign).has_value();
         const Dependence d = ask_.dependence(all, a, b, accumulates, own);
         for (const auto* levels : {&d.flow, &d.output, &d.anti}) {
           const auto first = levels->lower_bound(static_cast<int>(open_.size()));
           if (first != levels->end() && *first < static_cast<int>(path.size())) return false;
         }
       }
-    for (const int array : own) give_places(array, chain, body, parent, position, is_needed(array, all, outside));
+    for (const int array : own)
+      give_places(array, chain, body, parent, position, is_needed(array, all, outside));
     return true;
   }
 
@@ -85,9 +89,11 @@ class Privatizer {
            });
   }
 
-  /// Whether every step writes what it reads of the array, before it does; and all of it, if it is needed later.
-  bool is_private(int array, const std::vector<int>& chain, std::size_t depth, const std::vector<Statement>& all,
-                  const std::vector<int>& inside, const std::vector<int>& outside) const {
+  /// Whether every step writes what it reads of the array, before it does; and all of it, if it is needed
+  /// later.
+  bool is_private(int array, const std::vector<int>& chain, std::size_t depth,
+                  const std::vector<Statement>& all, const std::vector<int>& inside,
+                  const std::vector<int>& outside) const {
     bool good = true, complete = false;
     const auto constant_in_chain = [&](const std::vector<Tree>& subscripts) {
       for (const Tree& at : subscripts)
@@ -135,15 +141,16 @@ class Privatizer {
     const auto shadow = [&](const Condition& condition) {
       std::vector<Var> all = tuple, hidden;
       for (const Var var : condition.variables())
-        if (var.kind == Var::Kind::Index && std::ranges::find(tuple, var) == tuple.end()) hidden.push_back(var);
+        if (var.kind == Var::Kind::Index && std::ranges::find(tuple, var) == tuple.end())
+          hidden.push_back(var);
       all.insert(all.end(), hidden.begin(), hidden.end());
       return poly::Set(ask_.context(), all, condition).project_out(hidden);
     };
     return shadow(reads).is_subset_of(shadow(writes)) == poly::Answer::Yes;
   }
 
-  void give_places(int array, const std::vector<int>& chain, std::vector<Item>& body, std::vector<Item>& parent,
-                   std::size_t position, bool needed) {
+  void give_places(int array, const std::vector<int>& chain, std::vector<Item>& body,
+                   std::vector<Item>& parent, std::size_t position, bool needed) {
     Array many = nest_.array(array);
     many.is_argument = many.is_value = false;
     std::vector<Tree> shape, here, last;
@@ -168,7 +175,8 @@ class Privatizer {
     copy.guard = some;
     std::vector<int> loops;
     for (std::size_t k = 0; k < nest_.array(array).shape.size(); ++k) {
-      loops.push_back(nest_.add_loop({"e" + std::to_string(k), integer(0), nest_.array(array).shape[k], copy.place}));
+      loops.push_back(
+          nest_.add_loop({"e" + std::to_string(k), integer(0), nest_.array(array).shape[k], copy.place}));
       copy.at.push_back(index_of(loops.back(), copy.place));
     }
     std::vector<Tree> from = last;

@@ -76,8 +76,9 @@ std::vector<Nest> read_nests(const SourceFile& file, const std::string& function
   std::vector<Diagnostic> mistakes;
   // What clang does not like about the system's headers does not matter.
   for (const Clang::Mistake& mistake : clang.mistakes())
-    if (lines.is_own(mistake.line)) mistakes.push_back(
-        {Fault::User, "E0801", lines.place(mistake.line, mistake.column, 1), "this is no C: " + mistake.message, ""});
+    if (lines.is_own(mistake.line))
+      mistakes.push_back({Fault::User, "E0801", lines.place(mistake.line, mistake.column, 1),
+                          "this is no C: " + mistake.message, ""});
   if (!mistakes.empty()) throw Error(std::move(mistakes));
 
   std::vector<Nest> nests;
@@ -99,7 +100,8 @@ std::vector<Nest> read_nests(const SourceFile& file, const std::string& function
     }
     if (!own) continue;
     names.push_back(clang.spelling(cursor));
-    if (function.empty() || function == names.back()) nests.push_back(Reader(clang, lines).function(cursor, *own));
+    if (function.empty() || function == names.back())
+      nests.push_back(Reader(clang, lines).function(cursor, *own));
   }
   if (!nests.empty()) return nests;
   const Place nowhere = lines.place(0, 0, 0);
@@ -157,12 +159,13 @@ Nest Reader::function(CXCursor cursor, const Lines::Region& region) {
   nest_.place = place(cursor);
   const Place pragma = lines_.place(0, 0, 0);
   if (region.end == 0)
-    fail(Fault::User, "E0802", Place{pragma.source, region.line, 0, 0}, "this '#pragma scop' has no '#pragma endscop'",
-         "write it behind the last statement of the region");
+    fail(Fault::User, "E0802", Place{pragma.source, region.line, 0, 0},
+         "this '#pragma scop' has no '#pragma endscop'", "write it behind the last statement of the region");
   if (clang_.result(cursor).kind != CXType_Void)
-    refuse("E0803", cursor, fmt::format("the function '{}' returns a value", nest_.name),
-           "hand it to the caller through an argument, such as double *result, which is written as *result or "
-           "result[0]");
+    refuse(
+        "E0803", cursor, fmt::format("the function '{}' returns a value", nest_.name),
+        "hand it to the caller through an argument, such as double *result, which is written as *result or "
+        "result[0]");
   CXCursor body = cursor;
   std::vector<CXCursor> parameters;
   for (const CXCursor child : clang_.children(cursor)) {
@@ -203,10 +206,12 @@ void Reader::find_assigned(CXCursor body) {
   for (const CXCursor child : clang_.children(body)) {
     const auto parts = clang_.children(child);
     bool assigns = child.kind == CXCursor_CompoundAssignOperator;
-    if (child.kind == CXCursor_BinaryOperator && parts.size() == 2) assigns = binary_operator(child, parts) == "=";
+    if (child.kind == CXCursor_BinaryOperator && parts.size() == 2)
+      assigns = binary_operator(child, parts) == "=";
     if (child.kind == CXCursor_UnaryOperator) {
       const std::string text = source(child);
-      assigns = text.starts_with("++") || text.starts_with("--") || text.ends_with("++") || text.ends_with("--");
+      assigns =
+          text.starts_with("++") || text.starts_with("--") || text.ends_with("++") || text.ends_with("--");
     }
     if (assigns && !parts.empty()) {
       const CXCursor target = plain(parts[0]);
@@ -234,7 +239,8 @@ std::vector<Tree> Reader::shape(CXCursor cursor) {
     type = clang_.pointee(type);
   }
   const auto is_array = [](CXType t) {
-    return t.kind == CXType_ConstantArray || t.kind == CXType_VariableArray || t.kind == CXType_IncompleteArray;
+    return t.kind == CXType_ConstantArray || t.kind == CXType_VariableArray ||
+           t.kind == CXType_IncompleteArray;
   };
   for (; is_array(type); type = clang_.element(type)) {
     if (type.kind == CXType_IncompleteArray) {
@@ -252,9 +258,12 @@ std::vector<Tree> Reader::shape(CXCursor cursor) {
     const CXCursor size = sizes[next++];
     // An argument that changes later is what it was when the function began.
     const Tree extent = tidy(nest_, widen(rewrite(expression(size), [&](const Tree& node) -> Tree {
-      if (node->kind != Kind::Read || !nest_.array(node->id).is_value) return {};
-      return make({.kind = Kind::Param, .type = node->type, .place = node->place, .id = nest_.array(node->id).param});
-    })));
+                               if (node->kind != Kind::Read || !nest_.array(node->id).is_value) return {};
+                               return make({.kind = Kind::Param,
+                                            .type = node->type,
+                                            .place = node->place,
+                                            .id = nest_.array(node->id).param});
+                             })));
     if (!affine_of(nest_, extent))
       refuse("E0805", size,
              fmt::format("the extent '{}' of '{}' is no sum of parameters and constants", source(size),
@@ -305,7 +314,8 @@ void Reader::parameter(CXCursor cursor) {
     // A typedef, or something that is no number.
     const auto resolved = scalar(clang_.canonical(element));
     if (!resolved)
-      refuse("E0805", cursor, fmt::format("'{}' is {}, which is no array of numbers", name, clang_.type_text(type)),
+      refuse("E0805", cursor,
+             fmt::format("'{}' is {}, which is no array of numbers", name, clang_.type_text(type)),
              "arrays hold integers, floats or doubles: double A[n][m]");
     array.type = *resolved;
   } else {
@@ -350,7 +360,8 @@ void Reader::declare(CXCursor cursor, std::vector<Item>& items) {
       continue;
     }
     if (type.kind == CXType_Pointer)
-      refuse("E0806", child, fmt::format("'{}' is a pointer: what it leads to may be part of another array", name),
+      refuse("E0806", child,
+             fmt::format("'{}' is a pointer: what it leads to may be part of another array", name),
              "use the array that it points to by its own name");
     array.shape = shape(child);
     CXType element = clang_.declared_type(child);
@@ -358,8 +369,9 @@ void Reader::declare(CXCursor cursor, std::vector<Item>& items) {
       element = clang_.element(element);
     const auto number = scalar(clang_.canonical(element));
     if (array.shape.empty() || !number)
-      refuse("E0805", child, fmt::format("'{}' is {}, which is neither a number nor an array of numbers", name,
-                                         clang_.type_text(type)));
+      refuse("E0805", child,
+             fmt::format("'{}' is {}, which is neither a number nor an array of numbers", name,
+                         clang_.type_text(type)));
     array.type = *number;
     if (has_value)
       refuse("E0805", first, fmt::format("the array '{}' has initial values", name), "assign them in a loop");
@@ -367,14 +379,15 @@ void Reader::declare(CXCursor cursor, std::vector<Item>& items) {
   }
 }
 
-/// Integer parameters that stand alone as an extent of an argument are sizes: the shapes tell what they are.
+/// Integer parameters that stand alone as an extent of an argument, or with a constant added, are sizes: the
+/// shapes tell what they are.
 void Reader::find_sizes() {
   for (const Array& array : nest_.arrays) {
     if (!array.is_argument) continue;
     for (const Tree& extent : array.shape) {
-      const Node* node = extent.get();
-      while (node && node->kind == Kind::Cast) node = node->args[0].get();
-      if (node && node->kind == Kind::Param) nest_.params[static_cast<std::size_t>(node->id)].is_size = true;
+      const auto affine = extent ? affine_of(nest_, extent) : std::nullopt;
+      const auto alone = affine ? (*affine - affine->constant()).as_var() : std::nullopt;
+      if (alone) nest_.params[static_cast<std::size_t>(alone->id)].is_size = true;
     }
   }
 }
@@ -383,7 +396,8 @@ void Reader::find_sizes() {
 
 namespace {
 
-/// Arguments that are declared as arrays are different ones. A pointer may lead anywhere, unless it is `restrict`.
+/// Arguments that are declared as arrays are different ones. A pointer may lead anywhere, unless it is
+/// `restrict`.
 void check_aliases(const Nest& nest) {
   std::set<int> written;
   written_arrays(nest.items, written);
@@ -395,8 +409,8 @@ void check_aliases(const Nest& nest) {
       if (!x.is_pointer || x.is_restrict || (y.is_pointer && y.is_restrict)) continue;
       if (!written.contains(a) && !written.contains(b)) continue;
       fail(Fault::Limit, "E0806", x.place,
-           fmt::format("the pointers '{}' and '{}' may lead to the same memory, and '{}' is written", x.name, y.name,
-                       written.contains(a) ? x.name : y.name),
+           fmt::format("the pointers '{}' and '{}' may lead to the same memory, and '{}' is written", x.name,
+                       y.name, written.contains(a) ? x.name : y.name),
            fmt::format("if they never do, say so: {} *restrict {}", info(x.type).c_name, x.name));
     }
 }
@@ -459,10 +473,12 @@ void Reader::find_extents() {
       std::vector<poly::Var> tuple = use.indices;
       const poly::Var element{poly::Var::Kind::Element, 0};
       tuple.push_back(element);
-      const auto last = poly::Set(context, tuple, use.domain && poly::equal(element, *subscript)).upper_bound(element);
+      const auto last =
+          poly::Set(context, tuple, use.domain && poly::equal(element, *subscript)).upper_bound(element);
       if (!last) unknown(fmt::format("'{}' has no largest value", to_c(nest_, use.subscript)));
       const auto more = *last + 1;
-      if (!reach || poly::quickly_non_negative({}, more - *reach)) reach = more;
+      if (!reach || poly::quickly_non_negative({}, more - *reach))
+        reach = more;
       else if (!poly::quickly_non_negative({}, *reach - more))
         unknown("two uses reach differently far");
     }
@@ -470,9 +486,8 @@ void Reader::find_extents() {
     for (const auto& term : reach->terms()) {
       const auto* var = std::get_if<poly::Var>(&term.atom);
       if (!var) unknown("it reaches to a fraction of a parameter");
-      const Tree param = make({.kind = Kind::Param,
-                               .type = nest_.params[static_cast<std::size_t>(var->id)].type,
-                               .id = var->id});
+      const Tree param = make(
+          {.kind = Kind::Param, .type = nest_.params[static_cast<std::size_t>(var->id)].type, .id = var->id});
       extent = apply("+", {apply("*", {integer(term.factor), cast(param, Scalar::I64)}, Scalar::I64), extent},
                      Scalar::I64);
     }

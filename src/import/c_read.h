@@ -19,8 +19,8 @@ struct SourceFile {
   std::string libclang;      // empty: the one of the system
 };
 
-/// All functions with a `#pragma scop`, in order; with a name, that function only. Throws Error with a place in the
-/// C file for what is no loop nest.
+/// All functions with a `#pragma scop`, in order; with a name, that function only. Throws Error with a place
+/// in the C file for what is no loop nest.
 std::vector<Nest> read_nests(const SourceFile& file, const std::string& function);
 
 /// Lines of the preprocessed text, and where they come from.
@@ -28,7 +28,9 @@ class Lines {
  public:
   explicit Lines(const SourceFile& file);
   Place place(unsigned line, unsigned column, unsigned length) const;
-  bool is_own(unsigned line) const { return line > 0 && line <= lines_.size() && lines_[line - 1].original > 0; }
+  bool is_own(unsigned line) const {
+    return line > 0 && line <= lines_.size() && lines_[line - 1].original > 0;
+  }
 
   struct Region {
     unsigned begin = 0, end = 0;  // offsets; end 0: the pragma that ends it is missing
@@ -57,13 +59,13 @@ class Reader {
  private:
   struct Variable {
     enum class Kind { Array, Param, Index, Name } kind = Kind::Array;
-    int id = -1;   // of the array or parameter
-    Tree value;    // Index: what it is in terms of the loop's own index; null outside of its loop. Name: what it
-                   // stands for
+    int id = -1;  // of the array or parameter
+    Tree value;   // Index: what it is in terms of the loop's own index; null outside of its loop. Name: what
+                 // it stands for
   };
 
-  [[noreturn]] void refuse(const char* code, CXCursor at, const std::string& message, const std::string& help = {},
-                           bool limit = true) const;
+  [[noreturn]] void refuse(const char* code, CXCursor at, const std::string& message,
+                           const std::string& help = {}, bool limit = true) const;
   Place place(CXCursor cursor) const;
   std::optional<Scalar> scalar(CXType type) const;
   Variable* find(CXCursor reference);

@@ -43,18 +43,19 @@ int rank(Scalar type) {
 Scalar promoted(Scalar type) { return rank(type) == 1 ? Scalar::I32 : type; }
 
 struct LibraryFunction {
-  const char* c;      // for double; with an f at the end for float
+  const char* c;  // for double; with an f at the end for float
   const char* twill;
   std::size_t arguments;
 };
 
 constexpr LibraryFunction library[] = {
-    {"sqrt", "sqrt", 1},   {"exp", "exp", 1},     {"exp2", "exp2", 1},   {"log", "log", 1},   {"log2", "log2", 1},
-    {"log10", "log10", 1}, {"sin", "sin", 1},     {"cos", "cos", 1},     {"tan", "tan", 1},   {"asin", "asin", 1},
-    {"acos", "acos", 1},   {"atan", "atan", 1},   {"sinh", "sinh", 1},   {"cosh", "cosh", 1}, {"tanh", "tanh", 1},
-    {"erf", "erf", 1},     {"floor", "floor", 1}, {"ceil", "ceil", 1},   {"trunc", "trunc", 1},
-    {"fabs", "abs", 1},    {"pow", "pow", 2},     {"atan2", "atan2", 2}, {"hypot", "hypot", 2},
-    {"fmin", "min", 2},    {"fmax", "max", 2},    {"fma", "fma", 3},
+    {"sqrt", "sqrt", 1},   {"exp", "exp", 1},     {"exp2", "exp2", 1},   {"log", "log", 1},
+    {"log2", "log2", 1},   {"log10", "log10", 1}, {"sin", "sin", 1},     {"cos", "cos", 1},
+    {"tan", "tan", 1},     {"asin", "asin", 1},   {"acos", "acos", 1},   {"atan", "atan", 1},
+    {"sinh", "sinh", 1},   {"cosh", "cosh", 1},   {"tanh", "tanh", 1},   {"erf", "erf", 1},
+    {"floor", "floor", 1}, {"ceil", "ceil", 1},   {"trunc", "trunc", 1}, {"fabs", "abs", 1},
+    {"pow", "pow", 2},     {"atan2", "atan2", 2}, {"hypot", "hypot", 2}, {"fmin", "min", 2},
+    {"fmax", "max", 2},    {"fma", "fma", 3},
 };
 
 }  // namespace
@@ -81,7 +82,8 @@ poly::Condition Reader::facts() const {
 }
 
 Tree Reader::widen(const Tree& tree) const {
-  if (is_float(tree->type) || tree->type == Scalar::Bool || tree->type == Scalar::U64) return cast(tree, Scalar::I64);
+  if (is_float(tree->type) || tree->type == Scalar::Bool || tree->type == Scalar::U64)
+    return cast(tree, Scalar::I64);
   if (tree->kind == Kind::Number) return integer(tree->number.as_int(), tree->place);
   if (tree->kind == Kind::Cast && !is_float(tree->args[0]->type) && tree->args[0]->type != Scalar::Bool)
     return widen(tree->args[0]);
@@ -162,7 +164,8 @@ Tree Reader::reference(CXCursor cursor) {
                    .id = variable->id});
     case Variable::Kind::Index: {
       if (!variable->value)
-        refuse("E0807", cursor, fmt::format("the loop index '{}' is used outside of its loop", source(cursor)),
+        refuse("E0807", cursor,
+               fmt::format("the loop index '{}' is used outside of its loop", source(cursor)),
                "use the bound of the loop instead");
       const auto type = scalar(clang_.type(cursor));
       return cast(variable->value, type.value_or(Scalar::I32));
@@ -206,8 +209,9 @@ Tree Reader::unary(CXCursor cursor) {
   if (op == "-") {
     const Tree value = cast(a, promoted(a->type));
     if (value->kind == Kind::Number) {
-      return is_float(value->type) ? number(Number::of_double(value->type, -value->number.as_double()), place(cursor))
-                                   : integer(-value->number.as_int(), place(cursor), value->type);
+      return is_float(value->type)
+                 ? number(Number::of_double(value->type, -value->number.as_double()), place(cursor))
+                 : integer(-value->number.as_int(), place(cursor), value->type);
     }
     return apply("-", {value}, value->type, place(cursor));
   }
@@ -225,7 +229,9 @@ Tree Reader::operate(const std::string& op, Tree a, Tree b, CXCursor cursor) {
   const Place at = place(cursor);
   if (op == "&&") return both(truth(a), truth(b));
   if (op == "||") return apply("or", {truth(a), truth(b)}, Scalar::Bool, at);
-  const auto number_of = [](const Tree& tree) { return tree->type == Scalar::Bool ? cast(tree, Scalar::I32) : tree; };
+  const auto number_of = [](const Tree& tree) {
+    return tree->type == Scalar::Bool ? cast(tree, Scalar::I32) : tree;
+  };
   a = number_of(a);
   b = number_of(b);
   const Scalar x = promoted(a->type), y = promoted(b->type);
@@ -294,7 +300,8 @@ Tree Reader::call(CXCursor cursor) {
     read_arguments(type);
     return apply(known.twill, args, type, at);
   }
-  refuse("E0809", cursor, fmt::format("the function '{}' is not known: what it reads and writes cannot be seen", name),
+  refuse("E0809", cursor,
+         fmt::format("the function '{}' is not known: what it reads and writes cannot be seen", name),
          "write out what it computes, or use a macro; functions of math.h are known");
 }
 
@@ -310,12 +317,14 @@ Tree Reader::index(CXCursor cursor, int array) {
   const Tree tree = widen(expression(cursor));
   if (affine_of(nest_, tree)) return tidy(nest_, tree);
   bool data = false;
-  visit(nest_, tree, [&](const Tree& node) { data = data || node->kind == Kind::Read || node->kind == Kind::Local; });
+  visit(nest_, tree,
+        [&](const Tree& node) { data = data || node->kind == Kind::Read || node->kind == Kind::Local; });
   if (!data)
     refuse("E0808", cursor,
-           fmt::format("the subscript '{}' of '{}' is not affine: it is no sum of loop indices and parameters times "
-                       "constants",
-                       source(cursor), nest_.array(array).name),
+           fmt::format(
+               "the subscript '{}' of '{}' is not affine: it is no sum of loop indices and parameters times "
+               "constants",
+               source(cursor), nest_.array(array).name),
            "give the array more dimensions, A[i][j] instead of A[i*n+j]");
   return tree;
 }
@@ -345,8 +354,8 @@ std::optional<Reader::Element> Reader::element(CXCursor cursor) {
   const Array& array = nest_.array(variable->id);
   if (subscripts.size() != array.shape.size())
     refuse("E0806", cursor,
-           fmt::format("'{}' has {} subscript{}, but '{}' has {} dimension{}", source(cursor), subscripts.size(),
-                       subscripts.size() == 1 ? "" : "s", array.name, array.shape.size(),
+           fmt::format("'{}' has {} subscript{}, but '{}' has {} dimension{}", source(cursor),
+                       subscripts.size(), subscripts.size() == 1 ? "" : "s", array.name, array.shape.size(),
                        array.shape.size() == 1 ? "" : "s"),
            "name one element");
   for (const CXCursor at : subscripts)
@@ -360,7 +369,8 @@ std::optional<Reader::Element> Reader::element(CXCursor cursor) {
 Tree Reader::subscript(CXCursor cursor) {
   const auto found = element(cursor);
   if (!found)
-    refuse("E0806", cursor, fmt::format("'{}' is no element of an array that is known by name", source(cursor)),
+    refuse("E0806", cursor,
+           fmt::format("'{}' is no element of an array that is known by name", source(cursor)),
            "write an element of an argument or of a local array: a[i]");
   if (const Tree state = state_of(found->array)) return state;
   return read_of(nest_, found->array, found->at, place(cursor));

@@ -62,10 +62,13 @@ void Reader::statement(CXCursor cursor, std::vector<Item>& items) {
     case CXCursor_GotoStmt:
     case CXCursor_IndirectGotoStmt:
       refuse("E0810", cursor, "'goto' leaves the order of the loops", "write a loop or an if");
-    case CXCursor_LabelStmt: refuse("E0810", cursor, "a label is the target of a 'goto'", "write a loop or an if");
+    case CXCursor_LabelStmt:
+      refuse("E0810", cursor, "a label is the target of a 'goto'", "write a loop or an if");
     case CXCursor_BreakStmt:
-      refuse("E0810", cursor, "'break' makes the number of steps a matter of data", "use a while loop over scalars");
-    case CXCursor_ContinueStmt: refuse("E0810", cursor, "'continue' leaves the order of the statements", "write an if");
+      refuse("E0810", cursor, "'break' makes the number of steps a matter of data",
+             "use a while loop over scalars");
+    case CXCursor_ContinueStmt:
+      refuse("E0810", cursor, "'continue' leaves the order of the statements", "write an if");
     case CXCursor_ReturnStmt:
       refuse("E0810", cursor, "'return' leaves the region '#pragma scop'", "write an if around what follows");
     case CXCursor_SwitchStmt: refuse("E0810", cursor, "'switch' is not supported", "write if and else");
@@ -80,10 +83,12 @@ void Reader::statement(CXCursor cursor, std::vector<Item>& items) {
          "statements are loops, if, assignments and declarations");
 }
 
-void Reader::assign(CXCursor target, const std::string& op, CXCursor value, CXCursor at, std::vector<Item>& items) {
+void Reader::assign(CXCursor target, const std::string& op, CXCursor value, CXCursor at,
+                    std::vector<Item>& items) {
   const CXCursor name = plain(target);
   if (name.kind == CXCursor_DeclRefExpr)
-    if (const Variable* variable = find(name); variable && variable->kind == Variable::Kind::Index && variable->value)
+    if (const Variable* variable = find(name);
+        variable && variable->kind == Variable::Kind::Index && variable->value)
       refuse("E0811", at, fmt::format("the loop index '{}' is changed inside of its loop", source(name)),
              "count with another variable");
   const auto to = element(target);
@@ -98,7 +103,8 @@ void Reader::assign(CXCursor target, const std::string& op, CXCursor value, CXCu
   // a = b = e
   const CXCursor inner = plain(value);
   const auto sides = clang_.children(inner);
-  const bool chained = inner.kind == CXCursor_BinaryOperator && sides.size() == 2 && binary_operator(inner, sides) == "=";
+  const bool chained =
+      inner.kind == CXCursor_BinaryOperator && sides.size() == 2 && binary_operator(inner, sides) == "=";
   if (chained) this->assign(sides[0], "", sides[1], inner, items);
   Tree right = expression(chained ? sides[0] : value);
   if (!op.empty()) {
@@ -117,18 +123,22 @@ void Reader::assign(CXCursor target, const std::string& op, CXCursor value, CXCu
 void Reader::step(CXCursor cursor, const std::string& op, CXCursor target, std::vector<Item>& items) {
   const CXCursor name = plain(target);
   if (name.kind == CXCursor_DeclRefExpr)
-    if (const Variable* variable = find(name); variable && variable->kind == Variable::Kind::Index && variable->value)
+    if (const Variable* variable = find(name);
+        variable && variable->kind == Variable::Kind::Index && variable->value)
       refuse("E0811", cursor, fmt::format("the loop index '{}' is changed inside of its loop", source(name)),
              "count with another variable");
   const auto to = element(target);
-  if (!to) refuse("E0806", cursor, fmt::format("'{}' is no element of an array that is known by name", source(target)));
+  if (!to)
+    refuse("E0806", cursor,
+           fmt::format("'{}' is no element of an array that is known by name", source(target)));
   Assign assign;
   assign.array = to->array;
   assign.at = to->at;
   assign.place = place(cursor);
   const Tree state = state_of(to->array);
   const Tree old = state ? state : read_of(nest_, to->array, to->at, place(target));
-  assign.value = cast(operate(op, old, integer(1, place(cursor), Scalar::I32), cursor), nest_.array(to->array).type);
+  assign.value =
+      cast(operate(op, old, integer(1, place(cursor), Scalar::I32), cursor), nest_.array(to->array).type);
   if (states_) {
     states_->now[to->array] = assign.value;
     return;
@@ -141,7 +151,8 @@ void Reader::step(CXCursor cursor, const std::string& op, CXCursor target, std::
 void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
   const auto parts = clang_.children(cursor);
   if (states_)
-    refuse("E0812", cursor, "a loop inside of a while loop", "a while loop computes scalars; let it stand innermost");
+    refuse("E0812", cursor, "a loop inside of a while loop",
+           "a while loop computes scalars; let it stand innermost");
   if (parts.size() != 4)
     refuse("E0811", cursor, "a part of this loop is missing", "write for (i = lo; i < hi; i++)");
   // for (i = first; …
@@ -169,9 +180,9 @@ void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
     key = clang_.location(clang_.referenced(target));
     name = clang_.spelling(target);
     const Variable* known = find(target);
-    if (!known || known->kind == Variable::Kind::Param || (known->kind == Variable::Kind::Array &&
-                                                           (nest_.array(known->id).is_argument ||
-                                                            is_float(nest_.array(known->id).type))))
+    if (!known || known->kind == Variable::Kind::Param ||
+        (known->kind == Variable::Kind::Array &&
+         (nest_.array(known->id).is_argument || is_float(nest_.array(known->id).type))))
       refuse("E0811", start, fmt::format("the loop index '{}' is no local integer variable", name));
     if (known->kind == Variable::Kind::Index && known->value)
       refuse("E0811", start, fmt::format("the loop index '{}' is that of a loop around this one", name),
@@ -214,12 +225,17 @@ void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
   // …; i < last; …
   const CXCursor test = plain(parts[1]);
   const auto ends = clang_.children(test);
-  std::string compare = test.kind == CXCursor_BinaryOperator && ends.size() == 2 ? binary_operator(test, ends) : "";
+  std::string compare =
+      test.kind == CXCursor_BinaryOperator && ends.size() == 2 ? binary_operator(test, ends) : "";
   const bool left = !compare.empty() && is_index(ends[0]), right = !compare.empty() && is_index(ends[1]);
   if (!is_comparison(compare) || compare == "==" || left == right)
-    refuse("E0811", test, fmt::format("'{}' does not compare the loop index '{}' with a bound", source(test), name),
+    refuse("E0811", test,
+           fmt::format("'{}' does not compare the loop index '{}' with a bound", source(test), name),
            "write i < hi");
-  if (right) compare = compare[0] == '<' ? ">" + compare.substr(1) : compare[0] == '>' ? "<" + compare.substr(1) : compare;
+  if (right)
+    compare = compare[0] == '<'   ? ">" + compare.substr(1)
+              : compare[0] == '>' ? "<" + compare.substr(1)
+                                  : compare;
   const Tree bound = widen(expression(ends[left ? 1 : 0]));
   const bool up = by > 0;
   if (compare == "!=") compare = up ? "<" : ">";
@@ -243,7 +259,8 @@ void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
     if (compare.ends_with("=")) distance = sum(distance, one);
     made.lo = integer(0, at);
     made.hi = size == 1 ? distance
-                        : apply("floor_div", {sum(distance, integer(size - 1, at)), integer(size, at)}, Scalar::I64, at);
+                        : apply("floor_div", {sum(distance, integer(size - 1, at)), integer(size, at)},
+                                Scalar::I64, at);
     const Tree way = apply("*", {integer(size, at), value}, Scalar::I64, at);
     value = up ? sum(first, way) : difference(first, way);
   }
@@ -256,9 +273,10 @@ void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
       visit(nest_, end, [&](const Tree& node) { data = data || node->kind == Kind::Read; });
     if (!data)
       refuse("E0808", test,
-             fmt::format("the bounds of the loop over '{}' are not affine: no sums of outer indices and parameters "
-                         "times constants",
-                         name),
+             fmt::format(
+                 "the bounds of the loop over '{}' are not affine: no sums of outer indices and parameters "
+                 "times constants",
+                 name),
              "make such a bound an argument of the function");
   }
   nest_.loop(id) = std::move(made);
@@ -280,10 +298,11 @@ void Reader::check_bounds_stay(const std::vector<Item>& body, int loop, CXCursor
   for (const Tree& end : {nest_.loop(loop).lo, nest_.loop(loop).hi})
     visit(nest_, end, [&](const Tree& node) {
       if (node->kind == Kind::Read && written.contains(node->id))
-        refuse("E0811", cursor,
-               fmt::format("the bound of the loop over '{}' changes inside of the loop: '{}' is written there",
-                           nest_.loop(loop).name, nest_.array(node->id).name),
-               "use a variable that stays as it is");
+        refuse(
+            "E0811", cursor,
+            fmt::format("the bound of the loop over '{}' changes inside of the loop: '{}' is written there",
+                        nest_.loop(loop).name, nest_.array(node->id).name),
+            "use a variable that stays as it is");
     });
 }
 
@@ -313,7 +332,8 @@ void Reader::branch(CXCursor cursor, std::vector<Item>& items) {
     }
     std::swap(guards, guards_);
     for (auto& [array, value] : states_->now) {
-      value = sides[0][array] == sides[1][array] ? sides[0][array] : choose(condition, sides[0][array], sides[1][array]);
+      value = sides[0][array] == sides[1][array] ? sides[0][array]
+                                                 : choose(condition, sides[0][array], sides[1][array]);
     }
     return;
   }
@@ -321,8 +341,9 @@ void Reader::branch(CXCursor cursor, std::vector<Item>& items) {
   std::set<int> written;
   written_arrays(inner, written);
   bool changes = false;
-  visit(nest_, condition,
-        [&](const Tree& node) { changes = changes || (node->kind == Kind::Read && written.contains(node->id)); });
+  visit(nest_, condition, [&](const Tree& node) {
+    changes = changes || (node->kind == Kind::Read && written.contains(node->id));
+  });
   if (changes) {
     Array kept;
     kept.name = "condition";
@@ -359,10 +380,8 @@ void Reader::while_loop(CXCursor cursor, std::vector<Item>& items, bool runs_fir
           made->locals.push_back(local);
           made->names.push_back(nest_.array(variable->id).name);
           made->first.push_back(read_of(nest_, variable->id, {}, place(at)));
-          states.now[variable->id] = make({.kind = Kind::Local,
-                                           .type = nest_.array(variable->id).type,
-                                           .place = place(at),
-                                           .id = local});
+          states.now[variable->id] = make(
+              {.kind = Kind::Local, .type = nest_.array(variable->id).type, .place = place(at), .id = local});
         }
     for (const CXCursor child : clang_.children(at)) find_states(child);
   };
@@ -382,7 +401,8 @@ void Reader::while_loop(CXCursor cursor, std::vector<Item>& items, bool runs_fir
   for (const auto& [array, value] : states.now)
     if (!before.contains(array))
       refuse("E0812", cursor,
-             fmt::format("'{}' is written inside of a while loop, which computes scalars only", nest_.array(array).name),
+             fmt::format("'{}' is written inside of a while loop, which computes scalars only",
+                         nest_.array(array).name),
              "compute a scalar in the loop and store it behind it");
   for (const int array : arrays) made->next.push_back(states.now[array]);
   for (const Tree& guard : guards_) made->condition = both(guard, made->condition);

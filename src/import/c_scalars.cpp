@@ -24,7 +24,8 @@ namespace {
 
 int reads_in(const Nest& nest, const Tree& tree, int scalar) {
   int count = 0;
-  visit(nest, tree, [&](const Tree& node) { count += node->kind == Kind::Read && node->id == scalar ? 1 : 0; });
+  visit(nest, tree,
+        [&](const Tree& node) { count += node->kind == Kind::Read && node->id == scalar ? 1 : 0; });
   return count;
 }
 
@@ -58,7 +59,8 @@ void count_uses(const Nest& nest, const Item& item, int scalar, bool inside, Use
     return;
   }
   const For& loop = *std::get<std::shared_ptr<For>>(item);
-  uses.count += reads_in(nest, nest.loop(loop.loop).lo, scalar) + reads_in(nest, nest.loop(loop.loop).hi, scalar);
+  uses.count +=
+      reads_in(nest, nest.loop(loop.loop).lo, scalar) + reads_in(nest, nest.loop(loop.loop).hi, scalar);
   for (const Item& part : loop.body) count_uses(nest, part, scalar, true, uses);
 }
 
@@ -71,8 +73,8 @@ bool contains(const std::vector<Item>& items, const std::vector<Item>* list) {
 }
 
 /// Whether some read outside of items [from, to) of `list` may see what was assigned before them there.
-bool is_seen_elsewhere(const Nest& nest, const std::vector<Item>& items, const std::vector<Item>* list, std::size_t from,
-                       std::size_t to, int scalar, bool covered) {
+bool is_seen_elsewhere(const Nest& nest, const std::vector<Item>& items, const std::vector<Item>* list,
+                       std::size_t from, std::size_t to, int scalar, bool covered) {
   for (std::size_t p = 0; p < items.size(); ++p) {
     const bool own = &items == list;
     if (own && p >= from && p < to) continue;
@@ -82,7 +84,8 @@ bool is_seen_elsewhere(const Nest& nest, const std::vector<Item>& items, const s
       continue;
     }
     const For& loop = *std::get<std::shared_ptr<For>>(items[p]);
-    const int in_bounds = reads_in(nest, nest.loop(loop.loop).lo, scalar) + reads_in(nest, nest.loop(loop.loop).hi, scalar);
+    const int in_bounds =
+        reads_in(nest, nest.loop(loop.loop).lo, scalar) + reads_in(nest, nest.loop(loop.loop).hi, scalar);
     if (!covered && in_bounds > 0) return true;
     const bool around = contains(loop.body, list);
     if (is_seen_elsewhere(nest, loop.body, list, from, to, scalar, covered && !around)) return true;
@@ -93,7 +96,8 @@ bool is_seen_elsewhere(const Nest& nest, const std::vector<Item>& items, const s
 
 void replace_reads(Nest& nest, Item& item, int scalar, const Tree& by) {
   const auto put = [&](const Tree& tree) {
-    return rewrite(tree, [&](const Tree& node) { return node->kind == Kind::Read && node->id == scalar ? by : Tree(); });
+    return rewrite(
+        tree, [&](const Tree& node) { return node->kind == Kind::Read && node->id == scalar ? by : Tree(); });
   };
   if (auto* assign = std::get_if<Assign>(&item)) {
     // Bounds of folds are part of what it reads.
@@ -165,7 +169,8 @@ bool substitute_scalar(Nest& nest, std::vector<Item>& items) {
     // What the value is computed from must still be the same where it is used.
     std::set<int> changed;
     for (std::size_t q = p + 1; q <= last; ++q)
-      if (q < last || std::holds_alternative<std::shared_ptr<For>>(items[q])) written_arrays({items[q]}, changed);
+      if (q < last || std::holds_alternative<std::shared_ptr<For>>(items[q]))
+        written_arrays({items[q]}, changed);
     const std::set<int> needed = arrays_read(nest, *assign);
     if (std::ranges::any_of(needed, [&](int id) { return changed.contains(id); })) continue;
     const Tree value = assign->value;
@@ -181,16 +186,18 @@ bool substitute_scalar(Nest& nest, std::vector<Item>& items) {
 namespace {
 
 /// Whether an assignment may change what the tree reads.
-bool may_change(const Nest& nest, const Questions& ask, const Assign& by, const Tree& tree, const poly::Condition& facts) {
+bool may_change(const Nest& nest, const Questions& ask, const Assign& by, const Tree& tree,
+                const poly::Condition& facts) {
   bool changes = false;
   each_read(nest, tree, facts, [&](const Tree& read, const poly::Condition& path) {
-    if (read->id == by.array) changes = changes || ask.is_possible(path && ask.same_element(read->args, by.at));
+    if (read->id == by.array)
+      changes = changes || ask.is_possible(path && ask.same_element(read->args, by.at));
   });
   return changes;
 }
 
-bool carry_through(Nest& nest, const Questions& ask, std::vector<Item>& items, std::size_t first, std::size_t position,
-                   const poly::Condition& outside) {
+bool carry_through(Nest& nest, const Questions& ask, std::vector<Item>& items, std::size_t first,
+                   std::size_t position, const poly::Condition& outside) {
   const Assign init = std::get<Assign>(items[first]);
   const int scalar = init.array;
   For& loop = *std::get<std::shared_ptr<For>>(items[position]);
@@ -210,10 +217,12 @@ bool carry_through(Nest& nest, const Questions& ask, std::vector<Item>& items, s
   visit(nest, value, [&](const Tree& node) {
     if (node->kind == Kind::Read && node->args.empty() && writes(items[position], node->id)) carried = true;
   });
-  if (carried || is_seen_elsewhere(nest, nest.items, &loop.body, 0, loop.body.size(), scalar, false)) return false;
+  if (carried || is_seen_elsewhere(nest, nest.items, &loop.body, 0, loop.body.size(), scalar, false))
+    return false;
   const Place place = nest.loop(loop.loop).place;
   const Tree index = index_of(loop.loop, place);
-  const Tree before = replace_index(value, loop.loop, apply("-", {index, integer(1, place)}, Scalar::I64, place));
+  const Tree before =
+      replace_index(value, loop.loop, apply("-", {index, integer(1, place)}, Scalar::I64, place));
   const Tree is_later = apply("<", {nest.loop(loop.loop).lo, index}, Scalar::Bool, place);
   const auto tidied = [&](const Tree& tree) {
     return rewrite(tree, [&](const Tree& node) -> Tree {
@@ -259,12 +268,15 @@ bool carry_through(Nest& nest, const Questions& ask, std::vector<Item>& items, s
 
 }  // namespace
 
-bool carry_scalar(Nest& nest, const Questions& ask, std::vector<Item>& items, const poly::Condition& outside) {
+bool carry_scalar(Nest& nest, const Questions& ask, std::vector<Item>& items,
+                  const poly::Condition& outside) {
   for (std::size_t p = 0; p < items.size(); ++p) {
     if (!std::holds_alternative<std::shared_ptr<For>>(items[p])) continue;
     for (std::size_t q = p; q-- > 0;) {
       const auto* init = std::get_if<Assign>(&items[q]);
-      if (!init || init->guard || !init->at.empty() || nest.array(init->array).is_argument || !is_light(init->value)) continue;
+      if (!init || init->guard || !init->at.empty() || nest.array(init->array).is_argument ||
+          !is_light(init->value))
+        continue;
       const int scalar = init->array;
       bool between = false;
       for (std::size_t k = q + 1; k < p; ++k) {

@@ -1,5 +1,5 @@
-// From a normal loop nest to stages: what one iteration after the other did in place becomes stages that make new
-// versions of arrays, and loops in time where there is no other way. Not for users.
+// From a normal loop nest to stages: what one iteration after the other did in place becomes stages that make
+// new versions of arrays, and loops in time where there is no other way. Not for users.
 #pragma once
 
 #include "import/c_depend.h"
@@ -31,11 +31,11 @@ struct Step {
   int out = -1;  // the version that it makes
   std::vector<Tree> at;
   Tree value, guard;
-  int into = -1;        // the version that it changes; -1: it writes every element
+  int into = -1;  // the version that it changes; -1: it writes every element
   bool onto = false;
-  bool block = false;   // the value is computed by a block at every point
+  bool block = false;  // the value is computed by a block at every point
   // A loop:
-  int loop = -1;        // -1: a stage
+  int loop = -1;  // -1: a stage
   std::vector<Carried> carried;
   std::vector<Step> body;
   Place place;
@@ -49,8 +49,8 @@ struct Steps {
   std::vector<int> written;  // … and these arguments
 };
 
-/// Kennedy and Allen's distribution of loops: statements that depend on each other in a circle share a loop in time,
-/// all others get stages of their own. `nest` gets more loops.
+/// Kennedy and Allen's distribution of loops: statements that depend on each other in a circle share a loop
+/// in time, all others get stages of their own. `nest` gets more loops.
 Steps stages_of(Nest& nest);
 
 }  // namespace twill::c

@@ -35,7 +35,8 @@ AstPtr binary_ast(const std::string& op, AstPtr a, AstPtr b, const Place& place)
 }
 
 AstPtr compare_ast(const std::string& op, AstPtr a, AstPtr b, const Place& place) {
-  return node({.kind = AstKind::Compare, .place = place, .words = {op}, .args = {std::move(a), std::move(b)}});
+  return node(
+      {.kind = AstKind::Compare, .place = place, .words = {op}, .args = {std::move(a), std::move(b)}});
 }
 
 AstPtr number_ast(const Number& value, const Place& place) {
@@ -72,7 +73,8 @@ class Writer {
         input.name = array_names_[argument.id];
         input.type = type(argument.id);
       }
-      (argument.is_array ? result.array_inputs : result.param_inputs)[argument.id] = static_cast<int>(def.inputs.size());
+      (argument.is_array ? result.array_inputs : result.param_inputs)[argument.id] =
+          static_cast<int>(def.inputs.size());
       def.inputs.push_back(std::move(input));
     }
     for (const int id : steps_.results) {
@@ -165,7 +167,8 @@ class Writer {
       v.name = array_names_[v.array];
     }
     for (const int result : steps_.results)
-      version(result).name = fresh(nest_.array(version(result).array).name + (inputs_.contains(version(result).array) ? "_out" : ""));
+      version(result).name = fresh(nest_.array(version(result).array).name +
+                                   (inputs_.contains(version(result).array) ? "_out" : ""));
     name_steps(steps_.steps);
   }
 
@@ -190,7 +193,8 @@ class Writer {
   std::string open(int loop) {
     std::string wish = nest_.loop(loop).name, name = wish;
     const auto is_open = [&] {
-      return taken_.contains(name) || std::ranges::any_of(indices_, [&](const auto& entry) { return entry.second == name; });
+      return taken_.contains(name) ||
+             std::ranges::any_of(indices_, [&](const auto& entry) { return entry.second == name; });
     };
     for (int k = 2; is_open(); ++k) name = fmt::format("{}_{}", wish, k);
     indices_[loop] = name;
@@ -321,7 +325,9 @@ class Writer {
       }
       case Kind::Cast: return conversion(t);
       case Kind::Choose:
-        return node({.kind = AstKind::If, .place = place, .args = {tree(t->args[0]), tree(t->args[1]), tree(t->args[2])}});
+        return node({.kind = AstKind::If,
+                     .place = place,
+                     .args = {tree(t->args[0]), tree(t->args[1]), tree(t->args[2])}});
       case Kind::Local: return name_ast(local(t->id), place);
       case Kind::Let:
         return node({.kind = AstKind::Let,
@@ -344,7 +350,8 @@ class Writer {
   AstPtr conversion(const Tree& t) {
     // An integer that is an index or a size is what it is, whatever C's type for it.
     Tree inner = t->args[0];
-    if (inner->kind == Kind::Cast && !is_float(inner->type) && inner->args[0]->kind == Kind::Index) inner = inner->args[0];
+    if (inner->kind == Kind::Cast && !is_float(inner->type) && inner->args[0]->kind == Kind::Index)
+      inner = inner->args[0];
     if (inner->kind == Kind::Index && t->type == Scalar::I64) return tree(inner);
     const std::string to(info(t->type).name);
     if (inner->kind == Kind::Param && nest_.params[static_cast<std::size_t>(inner->id)].is_size) {
@@ -374,12 +381,17 @@ class Writer {
     const Place& place = t->place;
     const std::string quotient = fresh("q");
     const AstPtr a = tree(t->args[0]), b = tree(t->args[1]), q = name_ast(quotient, place);
-    const AstPtr zero = number_ast(Number::of(t->type, 0), place), one = number_ast(Number::of(t->type, 1), place);
+    const AstPtr zero = number_ast(Number::of(t->type, 0), place),
+                 one = number_ast(Number::of(t->type, 1), place);
     const AstPtr inexact = compare_ast("!=", binary_ast("*", q, b, place), a, place);
     const AstPtr test = binary_ast("and", compare_ast("<", q, zero, place), inexact, place);
-    AstPtr result = node({.kind = AstKind::If, .place = place, .args = {test, binary_ast("+", q, one, place), q}});
+    AstPtr result =
+        node({.kind = AstKind::If, .place = place, .args = {test, binary_ast("+", q, one, place), q}});
     if (t->op == "rem") result = binary_ast("-", a, binary_ast("*", b, result, place), place);
-    return node({.kind = AstKind::Let, .place = place, .name = quotient, .args = {binary_ast("/", a, b, place), result}});
+    return node({.kind = AstKind::Let,
+                 .place = place,
+                 .name = quotient,
+                 .args = {binary_ast("/", a, b, place), result}});
   }
 
   AstPtr fold(const Tree& t) {

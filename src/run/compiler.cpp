@@ -290,7 +290,8 @@ void compile_static_library(const std::string& c_source, const fs::path& archive
   write_file(archive, read_file(made));
 }
 
-std::string preprocess(const fs::path& file, const std::vector<std::string>& flags, const CompileOptions& options) {
+std::string preprocess(const fs::path& file, const std::vector<std::string>& flags,
+                       const CompileOptions& options) {
   std::vector<std::string> command = find_compiler(options.compiler);
   const WorkDirectory work(temporary_directory());
   const fs::path made = work.path() / "preprocessed.i";
@@ -298,7 +299,8 @@ std::string preprocess(const fs::path& file, const std::vector<std::string>& fla
   command.insert(command.end(), {"-x", "c", "-E", "-o", made.string(), file.string()});
   const ExitReport report = run_program(command);
   if (report.status != 0)
-    fail(Fault::User, "E0615", {}, "the C preprocessor refuses '" + file.string() + "'", first_lines(report.output));
+    fail(Fault::User, "E0615", {}, "the C preprocessor refuses '" + file.string() + "'",
+         first_lines(report.output));
   return read_file(made);
 }
 

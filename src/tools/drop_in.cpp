@@ -12,7 +12,8 @@ namespace twill {
 
 namespace {
 
-const CArgument* argument_where(const CFunction& function, const std::function<bool(const CArgument&)>& fits) {
+const CArgument* argument_where(const CFunction& function,
+                                const std::function<bool(const CArgument&)>& fits) {
   const auto found = std::ranges::find_if(function.arguments, fits);
   return found == function.arguments.end() ? nullptr : &*found;
 }
@@ -28,7 +29,8 @@ std::string bytes_of(const CArgument& array) {
 std::string drop_in_text(const CFunction& function, const Program& program, const CSource& kernel) {
   std::vector<std::string> declared, passed = {"NULL"};
   for (const CArgument& argument : function.arguments)
-    declared.push_back(fmt::format("{} {}{}", info(argument.type).c_name, argument.is_array ? "*" : "", argument.name));
+    declared.push_back(
+        fmt::format("{} {}{}", info(argument.type).c_name, argument.is_array ? "*" : "", argument.name));
   std::string before, after;
   std::vector<std::string> sizes;
   for (const Symbol& symbol : program.symbols)
@@ -49,9 +51,10 @@ std::string drop_in_text(const CFunction& function, const Program& program, cons
       continue;
     }
     const std::string copy = "twill_new_" + argument->name, type(info(argument->type).c_name);
-    before += fmt::format("  const size_t twill_bytes_{0} = {1};\n  {2} *{3} = malloc(twill_bytes_{0} ? twill_bytes_{0} : 1);\n"
-                          "  if (!{3}) {{\n    fputs(\"{4}: {5}\\n\", stderr);\n    abort();\n  }}\n",
-                          argument->name, bytes_of(*argument), type, copy, function.name, out_of_memory);
+    before += fmt::format(
+        "  const size_t twill_bytes_{0} = {1};\n  {2} *{3} = malloc(twill_bytes_{0} ? twill_bytes_{0} : 1);\n"
+        "  if (!{3}) {{\n    fputs(\"{4}: {5}\\n\", stderr);\n    abort();\n  }}\n",
+        argument->name, bytes_of(*argument), type, copy, function.name, out_of_memory);
     after += fmt::format("  memcpy({0}, {1}, twill_bytes_{0});\n  free({1});\n", argument->name, copy);
     passed.push_back(copy);
   }
@@ -69,17 +72,20 @@ void {0}({1}) {{
   }}
 {5}}}
 )",
-                     function.name, fmt::join(declared, ", "), before, kernel.function, fmt::join(passed, ", "), after);
+                     function.name, fmt::join(declared, ", "), before, kernel.function,
+                     fmt::join(passed, ", "), after);
 }
 
 std::string drop_in_header(const CFunction& function, const std::string& prefix) {
   std::string prototype = function.prototype;
   const std::string old = function.name.substr(prefix.size());
   if (!prefix.empty())
-    if (const std::size_t at = prototype.find(old + "("); at != std::string::npos) prototype.insert(at, prefix);
-  return fmt::format("/* Made by Twill: takes the place of the C function '{0}'. Link with -lm -fopenmp. */\n"
-                     "#ifndef TWILL_FUNCTION_{0}\n#define TWILL_FUNCTION_{0}\n\n{1};\n\n#endif\n",
-                     function.name, prototype);
+    if (const std::size_t at = prototype.find(old + "("); at != std::string::npos)
+      prototype.insert(at, prefix);
+  return fmt::format(
+      "/* Made by Twill: takes the place of the C function '{0}'. Link with -lm -fopenmp. */\n"
+      "#ifndef TWILL_FUNCTION_{0}\n#define TWILL_FUNCTION_{0}\n\n{1};\n\n#endif\n",
+      function.name, prototype);
 }
 
 }  // namespace twill

@@ -6,9 +6,9 @@
 
 namespace twill {
 
-/// The function with its old name and arguments, which calls the kernel: C text to follow the kernel's. Arrays that are
-/// read and written are computed beside and copied back. An error ends the program with its message: C has no way to
-/// report it.
+/// The function with its old name and arguments, which calls the kernel: C text to follow the kernel's.
+/// Arrays that are read and written are computed beside and copied back. An error ends the program with its
+/// message: C has no way to report it.
 std::string drop_in_text(const CFunction& function, const Program& program, const CSource& kernel);
 
 /// Declares the function as it was declared.

@@ -12,9 +12,11 @@ namespace twill {
 namespace {
 
 constexpr const char* examples =
-    "Every function of the file with loops between '#pragma scop' and '#pragma endscop' becomes a definition. "
+    "Every function of the file with loops between '#pragma scop' and '#pragma endscop' becomes a "
+    "definition. "
     "Array\n"
-    "arguments that it writes are results. What cannot be imported is refused with its line and the reason.\n\n"
+    "arguments that it writes are results. What cannot be imported is refused with its line and the "
+    "reason.\n\n"
     "Examples:\n"
     "  twill import examples/polybench/gemm.c\n"
     "  twill import kernels.c --function smooth -D N=100 -o smooth.twill\n"
@@ -41,9 +43,11 @@ int import(const ImportOptions& options) {
 Action add_import(CLI::App& app) {
   auto options = std::make_shared<ImportOptions>();
   app.add_option("FILE", options->source.file, "The C file")->required()->type_name("");
-  app.add_option("--function", options->source.definition, "Which function; all with a #pragma scop if left out")
+  app.add_option("--function", options->source.definition,
+                 "Which function; all with a #pragma scop if left out")
       ->type_name("NAME");
-  app.add_option("-o,--output", options->output, "Where the text goes; to the screen if left out")->type_name("FILE");
+  app.add_option("-o,--output", options->output, "Where the text goes; to the screen if left out")
+      ->type_name("FILE");
   add_preprocessor(app, options->source);
   app.footer(examples);
   return [options] { return import(*options); };

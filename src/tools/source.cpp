@@ -23,7 +23,8 @@ std::vector<std::string> programs_near(const fs::path& file) {
   std::error_code error;
   const fs::path directory = file.parent_path();
   for (const auto& entry : fs::directory_iterator(directory.empty() ? fs::path(".") : directory, error))
-    if (entry.path().extension() == ".twill" || entry.path().extension() == ".c") names.push_back((directory / entry.path().filename()).string());
+    if (entry.path().extension() == ".twill" || entry.path().extension() == ".c")
+      names.push_back((directory / entry.path().filename()).string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -31,15 +32,21 @@ std::vector<std::string> programs_near(const fs::path& file) {
 }  // namespace
 
 void add_source(CLI::App& app, Source& source) {
-  app.add_option("FILE", source.file, "The program, a .twill file, or a .c file with loop nests")->required()->type_name("");
+  app.add_option("FILE", source.file, "The program, a .twill file, or a .c file with loop nests")
+      ->required()
+      ->type_name("");
   app.add_option("--def", source.definition, "Which definition of the file; the last one if left out")
       ->type_name("NAME");
   add_preprocessor(app, source);
 }
 
 void add_preprocessor(CLI::App& app, Source& source) {
-  app.add_option("-I", source.includes, "Of a C file: a directory with headers")->type_name("DIR")->allow_extra_args(false);
-  app.add_option("-D", source.defines, "Of a C file: a macro")->type_name("NAME[=VALUE]")->allow_extra_args(false);
+  app.add_option("-I", source.includes, "Of a C file: a directory with headers")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  app.add_option("-D", source.defines, "Of a C file: a macro")
+      ->type_name("NAME[=VALUE]")
+      ->allow_extra_args(false);
 }
 
 void add_clusters(CLI::App& app, ClusterWish& wish) {

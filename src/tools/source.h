@@ -15,7 +15,7 @@ namespace twill {
 /// A program file, and which of its definitions is meant.
 struct Source {
   std::string file;
-  std::string definition;  // empty: the last one
+  std::string definition;                      // empty: the last one
   std::vector<std::string> includes, defines;  // of a C file, for the preprocessor
 
   bool is_c() const;
