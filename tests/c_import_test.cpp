@@ -298,6 +298,36 @@ TEST(CImport, PointersWithRestrictGetTheirExtentsFromTheirUses) {
       testing::HasSubstr("x: f64[n], y: f64[n]"));
 }
 
+TEST(CImport, UnsignedIndicesStayInside) {
+  EXPECT_THAT(check(R"(#include <stddef.h>
+void differences(size_t n, double x[n], double y[n]) {
+#pragma scop
+  for (size_t i = 1; i < n; i++) y[i] = x[i] - x[i - 1];
+#pragma endscop
+}
+)",
+                    {Data::scalar(Number::of(Scalar::U64, 7)), data(Scalar::F64, {7}, numbers),
+                     data(Scalar::F64, {7}, numbers)}),
+              testing::HasSubstr("y_out[i in 1 .. n] into y = x[i] - x[i - 1]"));
+}
+
+TEST(CImport, FixedSizesAndLocalNames) {
+  check(R"(#define N 6
+enum { TAPS = 3 };
+void filter(double x[N], const double w[TAPS], double y[N - TAPS + 1]) {
+#pragma scop
+  const int last = N - TAPS;
+  for (int i = 0; i <= last; i++) {
+    double sum = 0;
+    for (int k = 0; k < TAPS; k++) sum += w[k] * x[i + k];
+    y[i] = sum;
+  }
+#pragma endscop
+}
+)",
+        {data(Scalar::F64, {6}, numbers), data(Scalar::F64, {3}, numbers), data(Scalar::F64, {4}, {})});
+}
+
 // ---- order ------------------------------------------------------------------------------------------------
 
 TEST(CImport, StatementsThatDependOnEachOtherShareALoopInTime) {

@@ -248,6 +248,8 @@ std::optional<Affine> affine_of(const Nest& nest, const Tree& tree) {
     if (!affine) return std::nullopt;
     args.push_back(*affine);
   }
+  // Below zero, an unsigned difference is something else.
+  if (tree->op == "-" && !is_signed(tree->type)) return std::nullopt;
   try {
     if (tree->op == "+") return args[0] + args[1];
     if (tree->op == "-") return args.size() == 1 ? -args[0] : args[0] - args[1];

@@ -82,14 +82,15 @@ poly::Condition Reader::facts() const {
 }
 
 Tree Reader::widen(const Tree& tree) const {
-  if (is_float(tree->type) || tree->type == Scalar::Bool || tree->type == Scalar::U64)
-    return cast(tree, Scalar::I64);
+  if (is_float(tree->type) || tree->type == Scalar::Bool) return cast(tree, Scalar::I64);
   if (tree->kind == Kind::Number) return integer(tree->number.as_int(), tree->place);
   if (tree->kind == Kind::Cast && !is_float(tree->args[0]->type) && tree->args[0]->type != Scalar::Bool)
     return widen(tree->args[0]);
   if (tree->kind == Kind::Apply) {
-    static const char* const known[] = {"+", "-", "*", "floor_div", "floor_mod", "min", "max"};
-    if (std::ranges::find(known, tree->op) != std::end(known)) {
+    static const char* const known[] = {"+", "*", "floor_div", "floor_mod", "min", "max"};
+    const bool exact = std::ranges::find(known, tree->op) != std::end(known) ||
+                       (tree->op == "-" && is_signed(tree->type));
+    if (exact) {
       std::vector<Tree> args;
       for (const Tree& arg : tree->args) args.push_back(widen(arg));
       return apply(tree->op, std::move(args), Scalar::I64, tree->place);
@@ -243,6 +244,12 @@ Tree Reader::operate(const std::string& op, Tree a, Tree b, CXCursor cursor) {
   }
   a = cast(a, type);
   b = cast(b, type);
+  if (op == "-" && !is_float(type) && !is_signed(type)) {
+    // A difference of unsigned numbers that is not negative is an ordinary one.
+    const auto x_affine = affine_of(nest_, a), y_affine = affine_of(nest_, b);
+    if (x_affine && y_affine && poly::quickly_non_negative(facts(), *x_affine - *y_affine))
+      return cast(apply("-", {widen(a), widen(b)}, Scalar::I64, at), type);
+  }
   if (op == "+" || op == "-" || op == "*") return apply(op, {a, b}, type, at);
   if (op == "/" && is_float(type)) return apply("/", {a, b}, type, at);
   if ((op == "/" || op == "%") && !is_float(type)) {

@@ -285,12 +285,13 @@ class Writer {
       value.place = step.place;
       text::Target target;
       target.place = step.place;
-      target.name = "at_" + out.name;
+      target.name = fresh("at_" + out.name);
+      const std::string name = target.name;
       value.value = tree(step.value);
       value.targets.push_back(std::move(target));
       stage.block.statements.push_back(std::move(value));
       block_ = nullptr;
-      out.value = name_ast("at_" + out.name, step.place);
+      out.value = name_ast(name, step.place);
       whiles_.clear();
     } else {
       out.value = tree(step.value);
