@@ -216,6 +216,7 @@ class Normalizer {
       either.guard = nullptr;
       return either;
     }
+    if (auto whole = with_else(first, second)) return whole;
     const Tree old = read_of(nest_, first.array, first.at, first.place);
     const Tree value = first.guard ? choose(first.guard, first.value, old) : first.value;
     if (second.guard) ++uses;
@@ -239,6 +240,31 @@ class Normalizer {
                     ? apply("or", {first.guard, second.guard}, Scalar::Bool, first.place)
                     : nullptr;
     if (one.guard && reads_array(nest_, one.guard, one.array)) return std::nullopt;
+    return one;
+  }
+
+  /// `X = c ? a : b`, followed by `if (!c) X = e(X)`: it is `X = c ? a : e(b)`.
+  std::optional<Assign> with_else(const Assign& first, const Assign& second) const {
+    if (first.guard || !second.guard || reads_array(nest_, second.guard, first.array)) return std::nullopt;
+    const bool named = first.value->kind == Kind::Let;
+    const Tree& choice = named ? first.value->args[1] : first.value;
+    if (choice->kind != Kind::Choose || !same(negated(choice->args[0]), second.guard)) return std::nullopt;
+    const Tree& before = choice->args[2];
+    int uses = 0;
+    const Tree after = rewrite(second.value, [&](const Tree& node) {
+      const bool old = node->kind == Kind::Read && node->id == first.array && same(node->args, first.at);
+      uses += old ? 1 : 0;
+      return old ? before : Tree();
+    });
+    if (uses > 1 && !is_light(before)) return std::nullopt;
+    Assign one = second;
+    one.guard = nullptr;
+    one.value = choose(choice->args[0], choice->args[1], after);
+    if (named) {
+      Node let = *first.value;
+      let.args[1] = one.value;
+      one.value = make(std::move(let));
+    }
     return one;
   }
 
