@@ -203,6 +203,21 @@ TEST(CImport, GuardedSums) {
          data(Scalar::I32, {1}, {9})});
 }
 
+TEST(CImport, AConditionOnASumIsNoFold) {
+  check(
+      R"(void until(int n, double x[n], double s[1], double t[n]) {
+#pragma scop
+  for (int i = 0; i < n; i++)
+    if (s[0] < 8) s[0] += x[i];
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      if (t[j] < 5) t[j] += x[i];
+#pragma endscop
+}
+)",
+      {integer(7), data(Scalar::F64, {7}, numbers), data(Scalar::F64, {1}, {1}), data(Scalar::F64, {7}, {})});
+}
+
 // ---- scalars ----------------------------------------------------------------------------------------------
 
 TEST(CImport, ScalarsThatEveryStepComputesAnew) {

@@ -62,6 +62,7 @@ class NestWriter {
     }
     static const char* const ways[] = {"=", "=", "+=", "+=", "-=", "*="};
     const std::string target = element();
+    if (pick(8) == 0) text_ += indent(depth) + "if (" + target + (pick(2) == 0 ? " < 9)\n  " : " != 4)\n  ");
     text_ += indent(depth) + target + " " + ways[pick(6)] + " " + expression(2) + ";\n";
   }
 

@@ -252,9 +252,14 @@ Dependence Questions::dependence(const std::vector<Statement>& all, int earlier,
       return accumulates && read->id == s.assign.array && same(read->args, s.assign.at);
     };
     const auto note = [&](const Tree& read, const Condition& path) {
-      reads.push_back({&read->args, read->id, path, is_old(read)});
+      reads.push_back({&read->args, read->id, path});
     };
-    each_read(nest_, s.assign, points, note);
+    // The value accumulates; a condition that looks at what has been accumulated so far does not.
+    each_read(nest_, s.assign.value, points, [&](const Tree& read, const Condition& path) {
+      reads.push_back({&read->args, read->id, path, is_old(read)});
+    });
+    each_read(nest_, s.assign.guard, points, note);
+    for (const Tree& at : s.assign.at) each_read(nest_, at, points, note);
     Condition before;
     for (const int loop : s.loops) {
       each_read(nest_, nest_.loop(loop).lo, before, note);
