@@ -61,7 +61,7 @@ class Reader {
     enum class Kind { Array, Param, Index, Name } kind = Kind::Array;
     int id = -1;  // of the array or parameter
     Tree value;   // Index: what it is in terms of the loop's own index; null outside of its loop. Name: what
-                 // it stands for
+                  // it stands for
   };
 
   [[noreturn]] void refuse(const char* code, CXCursor at, const std::string& message,
@@ -77,7 +77,10 @@ class Reader {
   void find_assigned(CXCursor body);
   std::vector<Tree> shape(CXCursor cursor);
   void find_sizes();
+
+  // ---- arrays (c_read_arrays.cpp)
   void find_extents();
+  void check_aliases() const;
 
   // ---- statements (c_read_statement.cpp)
   void statement(CXCursor cursor, std::vector<Item>& items);
@@ -102,7 +105,7 @@ class Reader {
   Tree call(CXCursor cursor);
   Tree subscript(CXCursor cursor);
   Tree operate(const std::string& op, Tree a, Tree b, CXCursor cursor);
-  std::string binary_operator(CXCursor cursor, const std::vector<CXCursor>& parts) const;
+  std::string binary_operator(const std::vector<CXCursor>& parts) const;
   CXCursor plain(CXCursor cursor) const;  // without parentheses and implicit conversions
   std::optional<std::int64_t> constant(CXCursor cursor);
   poly::Condition facts() const;

@@ -88,8 +88,8 @@ Tree Reader::widen(const Tree& tree) const {
     return widen(tree->args[0]);
   if (tree->kind == Kind::Apply) {
     static const char* const known[] = {"+", "*", "floor_div", "floor_mod", "min", "max"};
-    const bool exact = std::ranges::find(known, tree->op) != std::end(known) ||
-                       (tree->op == "-" && is_signed(tree->type));
+    const bool exact =
+        std::ranges::find(known, tree->op) != std::end(known) || (tree->op == "-" && is_signed(tree->type));
     if (exact) {
       std::vector<Tree> args;
       for (const Tree& arg : tree->args) args.push_back(widen(arg));
@@ -221,8 +221,7 @@ Tree Reader::unary(CXCursor cursor) {
          op == "++" || op == "--" || op.empty() ? "change a variable in a statement of its own" : "");
 }
 
-std::string Reader::binary_operator(CXCursor cursor, const std::vector<CXCursor>& parts) const {
-  (void)cursor;
+std::string Reader::binary_operator(const std::vector<CXCursor>& parts) const {
   return squeeze(clang_.text(clang_.span(parts[0]).end, clang_.span(parts[1]).begin));
 }
 
@@ -275,7 +274,7 @@ Tree Reader::operate(const std::string& op, Tree a, Tree b, CXCursor cursor) {
 
 Tree Reader::binary(CXCursor cursor) {
   const auto parts = clang_.children(cursor);
-  const std::string op = binary_operator(cursor, parts);
+  const std::string op = binary_operator(parts);
   if (op == "=" || op == ",")
     refuse("E0807", cursor, fmt::format("the operator '{}' is not understood inside of an expression", op),
            "assign in a statement of its own");

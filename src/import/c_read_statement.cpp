@@ -40,7 +40,7 @@ void Reader::statement(CXCursor cursor, std::vector<Item>& items) {
     case CXCursor_WhileStmt: return while_loop(cursor, items, false);
     case CXCursor_DoStmt: return while_loop(cursor, items, true);
     case CXCursor_BinaryOperator: {
-      const std::string op = binary_operator(cursor, parts);
+      const std::string op = binary_operator(parts);
       if (op == ",") {
         statement(parts[0], items);
         return statement(parts[1], items);
@@ -49,7 +49,7 @@ void Reader::statement(CXCursor cursor, std::vector<Item>& items) {
       return assign(parts[0], "", parts[1], cursor, items);
     }
     case CXCursor_CompoundAssignOperator: {
-      std::string op = binary_operator(cursor, parts);
+      std::string op = binary_operator(parts);
       op.pop_back();
       return assign(parts[0], op, parts[1], cursor, items);
     }
@@ -104,7 +104,7 @@ void Reader::assign(CXCursor target, const std::string& op, CXCursor value, CXCu
   const CXCursor inner = plain(value);
   const auto sides = clang_.children(inner);
   const bool chained =
-      inner.kind == CXCursor_BinaryOperator && sides.size() == 2 && binary_operator(inner, sides) == "=";
+      inner.kind == CXCursor_BinaryOperator && sides.size() == 2 && binary_operator(sides) == "=";
   if (chained) this->assign(sides[0], "", sides[1], inner, items);
   Tree right = expression(chained ? sides[0] : value);
   if (!op.empty()) {
@@ -172,7 +172,7 @@ void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
   } else {
     const auto sides = clang_.children(start);
     const bool assigns = start.kind == CXCursor_BinaryOperator && sides.size() == 2 &&
-                         binary_operator(start, sides) == "=" && plain(sides[0]).kind == CXCursor_DeclRefExpr;
+                         binary_operator(sides) == "=" && plain(sides[0]).kind == CXCursor_DeclRefExpr;
     if (!assigns)
       refuse("E0811", start, fmt::format("'{}' does not say where the loop begins", source(start)),
              "write for (i = lo; i < hi; i++)");
@@ -201,7 +201,7 @@ void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
   if (advance.kind == CXCursor_UnaryOperator && !sides.empty() && is_index(sides[0])) {
     by = text.find("++") != std::string::npos ? 1 : text.find("--") != std::string::npos ? -1 : 0;
   } else if (sides.size() == 2 && is_index(sides[0])) {
-    const std::string op = binary_operator(advance, sides);
+    const std::string op = binary_operator(sides);
     const auto amount = [&](CXCursor at, std::int64_t sign) {
       const auto value = affine_of(nest_, expression(at));
       if (value && value->is_constant()) by = sign * value->constant();
@@ -212,7 +212,7 @@ void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
       const CXCursor sum = plain(sides[1]);
       const auto terms = clang_.children(sum);
       if (sum.kind == CXCursor_BinaryOperator && terms.size() == 2) {
-        const std::string inner = binary_operator(sum, terms);
+        const std::string inner = binary_operator(terms);
         if (inner == "+" && is_index(terms[0])) amount(terms[1], 1);
         if (inner == "+" && is_index(terms[1])) amount(terms[0], 1);
         if (inner == "-" && is_index(terms[0])) amount(terms[1], -1);
@@ -225,8 +225,7 @@ void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
   // …; i < last; …
   const CXCursor test = plain(parts[1]);
   const auto ends = clang_.children(test);
-  std::string compare =
-      test.kind == CXCursor_BinaryOperator && ends.size() == 2 ? binary_operator(test, ends) : "";
+  std::string compare = test.kind == CXCursor_BinaryOperator && ends.size() == 2 ? binary_operator(ends) : "";
   const bool left = !compare.empty() && is_index(ends[0]), right = !compare.empty() && is_index(ends[1]);
   if (!is_comparison(compare) || compare == "==" || left == right)
     refuse("E0811", test,
