@@ -84,17 +84,24 @@ class Reader {
 
   // ---- statements (c_read_statement.cpp)
   void statement(CXCursor cursor, std::vector<Item>& items);
-  void loop(CXCursor cursor, std::vector<Item>& items);
   void branch(CXCursor cursor, std::vector<Item>& items);
   void while_loop(CXCursor cursor, std::vector<Item>& items, bool first_then_test);
   void assign(CXCursor target, const std::string& op, CXCursor value, CXCursor at, std::vector<Item>& items);
   void step(CXCursor cursor, const std::string& op, CXCursor target, std::vector<Item>& items);
   void add(Assign assign, std::vector<Item>& items);
-  void check_bounds_stay(const std::vector<Item>& body, int loop, CXCursor cursor);
 
   /// Scalars inside of a while loop, in terms of what they are before a step; null outside of one.
   struct States;
   Tree state_of(int array) const;
+
+  // ---- loops (c_read_loop.cpp)
+  struct LoopHead;
+  void loop(CXCursor cursor, std::vector<Item>& items);
+  LoopHead loop_start(CXCursor start);
+  std::int64_t loop_step(CXCursor advance, const LoopHead& head);
+  Tree loop_range(CXCursor test, const LoopHead& head, int id);
+  bool is_variable(CXCursor cursor, unsigned key) const;
+  void check_bounds_stay(const std::vector<Item>& body, int loop, CXCursor cursor);
 
   // ---- expressions (c_read_expr.cpp)
   Tree expression(CXCursor cursor);
