@@ -144,6 +144,29 @@ TEST_P(PolyBench, ComputesWhatTheCFunctionDoes) {
   }
 }
 
+/// Sizes at which plans cut tiles and share work; too large for the interpreter.
+TEST_P(PolyBench, DoesSoForLargerSizes) {
+  const Kernel30& kernel = GetParam();
+  const fs::path file = folder / (kernel.file + ".c");
+  const CImport imported = import_file(file);
+  const CFunction& function = imported.functions.at(0);
+  const Program& program = imported.module.programs.at(0);
+  std::map<std::string, std::int64_t> sizes = kernel.sizes;
+  for (auto& [name, size] : sizes) size = name.starts_with("t") ? size : 9 * size + 1;
+  std::vector<Data> arguments;
+  for (const CArgument& argument : function.arguments)
+    arguments.push_back(example_data(argument, sizes, static_cast<std::int64_t>(arguments.size())));
+  const Outcome compiled = compile(program).run(inputs_among(function, program, arguments));
+  PlainC(read_file(file), imported.functions).call(0, arguments);
+  for (std::size_t k = 0; k < arguments.size(); ++k) {
+    const int result = function.arguments[k].result;
+    if (result < 0) continue;
+    EXPECT_LE(max_error(compiled.results[static_cast<std::size_t>(result)], arguments[k]),
+              function.arguments[k].type == Scalar::F32 ? 1e-3 : 1e-8)
+        << function.arguments[k].name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kernels, PolyBench, testing::ValuesIn(kernels), [](const auto& which) {
   std::string name = which.param.file;
   std::ranges::replace(name, '-', '_');
