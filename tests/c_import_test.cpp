@@ -58,7 +58,7 @@ std::string check(const std::string& text, std::vector<Data> arguments) {
 
 const std::vector<double> numbers = {3, -1, 4, 1, -5, 9, 2, -6, 5, 3.5, 5, -8};
 
-// ---- data decide ------------------------------------------------------------------------------------------
+// ---- data decide --------------------------------------------------------------------------------
 
 TEST(CImport, SparseRowsAreFoldsOverDataExtents) {
   EXPECT_EQ(
@@ -154,7 +154,7 @@ void roots(int n, double x[n], double r[n]) {
         {integer(6), data(Scalar::F64, {6}, numbers), data(Scalar::F64, {6}, {})});
 }
 
-// ---- conditions -------------------------------------------------------------------------------------------
+// ---- conditions ---------------------------------------------------------------------------------
 
 TEST(CImport, ConditionsOnIndicesAndData) {
   check(R"(void both(int n, double x[n], double y[n], int c[n]) {
@@ -218,7 +218,28 @@ TEST(CImport, AConditionOnASumIsNoFold) {
       {integer(7), data(Scalar::F64, {7}, numbers), data(Scalar::F64, {1}, {1}), data(Scalar::F64, {7}, {})});
 }
 
-// ---- scalars ----------------------------------------------------------------------------------------------
+TEST(CImport, SumsWithAChoice) {
+  EXPECT_THAT(check(R"(void repel(int n, double x[n], double y[n], double z[n]) {
+#pragma scop
+  for (int i = 0; i < n; i++) {
+    double acc = 0.0;
+    for (int j = 0; j < n; j++) {
+      double d = x[i] - x[j];
+      if (d != 0.0) acc += 1.0 / (d * d); else acc -= 1.0;
+    }
+    y[i] = acc;
+  }
+  for (int j = 0; j < n; j++)
+    for (int i = 0; i < n; i++) z[i] = x[j] > 0 ? z[i] - x[j] : z[i];
+#pragma endscop
+}
+)",
+                    {integer(7), data(Scalar::F64, {7}, numbers), data(Scalar::F64, {7}, {}),
+                     data(Scalar::F64, {7}, numbers)}),
+              testing::Not(testing::HasSubstr("from")));
+}
+
+// ---- scalars ------------------------------------------------------------------------------------
 
 TEST(CImport, ScalarsThatEveryStepComputesAnew) {
   EXPECT_THAT(
@@ -343,7 +364,7 @@ void filter(double x[N], const double w[TAPS], double y[N - TAPS + 1]) {
         {data(Scalar::F64, {6}, numbers), data(Scalar::F64, {3}, numbers), data(Scalar::F64, {4}, {})});
 }
 
-// ---- order ------------------------------------------------------------------------------------------------
+// ---- order --------------------------------------------------------------------------------------
 
 TEST(CImport, StatementsThatDependOnEachOtherShareALoopInTime) {
   check(R"(void pair(int n, double a[n], double b[n]) {
@@ -398,7 +419,7 @@ void two(int n, double a[n]) {
   EXPECT_EQ(print(imported.module.programs[1]), "def two(a: f64[n]) -> a_out {\n  a_out[i < n] = 2.0\n}\n");
 }
 
-// ---- the page ---------------------------------------------------------------------------------------------
+// ---- the page -----------------------------------------------------------------------------------
 
 TEST(CImport, ThePageShowsWhatComesOut) {
   const std::string page = read_file(fs::path(TWILL_ROOT) / "docs/c.md");
@@ -412,7 +433,7 @@ TEST(CImport, ThePageShowsWhatComesOut) {
             block("twill"));
 }
 
-// ---- refused ----------------------------------------------------------------------------------------------
+// ---- refused ------------------------------------------------------------------------------------
 
 struct Case {
   int line = 0;

@@ -109,8 +109,7 @@ void written_arrays(const std::vector<Item>& items, std::set<int>& written) {
       written.insert(std::get<Assign>(item).array);
 }
 
-// ---- accumulation
-// -------------------------------------------------------------------------------------------
+// ---- accumulation -------------------------------------------------------------------------------
 
 namespace {
 
@@ -137,28 +136,35 @@ void operands_of(const Tree& tree, const std::string& op, std::vector<Tree>& ope
   }
 }
 
-}  // namespace
+/// What a value does to the element that it is stored in.
+class Accumulating {
+ public:
+  Accumulating(const Nest& nest, const Assign& assign) : nest_(nest), assign_(assign) {}
 
-std::optional<Accumulation> accumulation_of(const Nest& nest, const Assign& assign) {
-  const Tree& value = assign.value;
-  if (value->kind != Kind::Apply || value->args.size() != 2) return std::nullopt;
-  const auto is_old = [&](const Tree& tree) {
-    return tree->kind == Kind::Read && tree->id == assign.array && same(tree->args, assign.at);
-  };
-  const auto has_old = [&](const Tree& tree) {
+  std::optional<Accumulation> of(const Tree& value) const {
+    if (value->kind == Kind::Choose) return of_choice(value);
+    if (value->kind != Kind::Apply || value->args.size() != 2) return std::nullopt;
+    return value->op == "+" || value->op == "-" ? of_sum(value) : of_operator(value);
+  }
+
+ private:
+  bool is_old(const Tree& tree) const {
+    return tree->kind == Kind::Read && tree->id == assign_.array && same(tree->args, assign_.at);
+  }
+  bool has_old(const Tree& tree) const {
     bool found = false;
-    visit(nest, tree, [&](const Tree& node) { found = found || is_old(node); });
+    visit(nest_, tree, [&](const Tree& node) { found = found || is_old(node); });
     return found;
-  };
-  Accumulation result;
-  if (value->op == "+" || value->op == "-") {
+  }
+
+  std::optional<Accumulation> of_sum(const Tree& value) const {
+    Accumulation result{"+", {}, false};
     std::vector<Term> terms;
     terms_of(value, false, terms);
     const auto old = std::ranges::find_if(terms, [&](const Term& t) { return is_old(t.tree) && !t.minus; });
     if (old == terms.end()) return std::nullopt;
     terms.erase(old);
     if (std::ranges::any_of(terms, [&](const Term& t) { return has_old(t.tree); })) return std::nullopt;
-    result.op = "+";
     result.minus = std::ranges::all_of(terms, [](const Term& t) { return t.minus; });
     const auto first = std::ranges::find_if(terms, [&](const Term& t) { return t.minus == result.minus; });
     result.value = first->tree;
@@ -168,23 +174,57 @@ std::optional<Accumulation> accumulation_of(const Nest& nest, const Assign& assi
                              value->place);
     return result;
   }
-  static const char* const known[] = {"*", "min", "max", "bit_and", "bit_or", "xor"};
-  if (std::ranges::find(known, value->op) == std::end(known)) return std::nullopt;
-  std::vector<Tree> operands;
-  operands_of(value, value->op, operands);
-  const auto old = std::ranges::find_if(operands, is_old);
-  if (old == operands.end()) return std::nullopt;
-  operands.erase(old);
-  if (std::ranges::any_of(operands, has_old)) return std::nullopt;
-  result.op = value->op;
-  result.value = operands[0];
-  for (std::size_t k = 1; k < operands.size(); ++k)
-    result.value = apply(value->op, {result.value, operands[k]}, value->type, value->place);
-  return result;
+
+  std::optional<Accumulation> of_operator(const Tree& value) const {
+    static const char* const known[] = {"*", "min", "max", "bit_and", "bit_or", "xor"};
+    if (std::ranges::find(known, value->op) == std::end(known)) return std::nullopt;
+    std::vector<Tree> operands;
+    operands_of(value, value->op, operands);
+    const auto old = std::ranges::find_if(operands, [&](const Tree& t) { return is_old(t); });
+    if (old == operands.end()) return std::nullopt;
+    operands.erase(old);
+    if (std::ranges::any_of(operands, [&](const Tree& t) { return has_old(t); })) return std::nullopt;
+    Accumulation result{value->op, operands[0], false};
+    for (std::size_t k = 1; k < operands.size(); ++k)
+      result.value = apply(value->op, {result.value, operands[k]}, value->type, value->place);
+    return result;
+  }
+
+  /// Either way accumulates with the same operator, or leaves the element as it is.
+  std::optional<Accumulation> of_choice(const Tree& value) const {
+    if (has_old(value->args[0])) return std::nullopt;
+    std::optional<Accumulation> sides[2];
+    std::string op;
+    for (std::size_t k = 0; k < 2; ++k) {
+      if (is_old(value->args[k + 1])) continue;
+      sides[k] = of(value->args[k + 1]);
+      if (!sides[k] || (!op.empty() && op != sides[k]->op)) return std::nullopt;
+      op = sides[k]->op;
+    }
+    if (op.empty()) return std::nullopt;
+    const bool minus = (!sides[0] || sides[0]->minus) && (!sides[1] || sides[1]->minus);
+    Tree parts[2];
+    for (std::size_t k = 0; k < 2; ++k) {
+      if (!sides[k] && op != "+" && op != "*") return std::nullopt;
+      parts[k] = sides[k]
+                     ? sides[k]->value
+                     : number(convert(Number::of(Scalar::I64, op == "*" ? 1 : 0), value->type), value->place);
+      if (sides[k] && sides[k]->minus && !minus) parts[k] = apply("-", {parts[k]}, value->type, value->place);
+    }
+    return Accumulation{op, choose(value->args[0], parts[0], parts[1]), minus};
+  }
+
+  const Nest& nest_;
+  const Assign& assign_;
+};
+
+}  // namespace
+
+std::optional<Accumulation> accumulation_of(const Nest& nest, const Assign& assign) {
+  return Accumulating(nest, assign).of(assign.value);
 }
 
-// ---- questions
-// ----------------------------------------------------------------------------------------------
+// ---- questions ----------------------------------------------------------------------------------
 
 bool Questions::is_possible(const Condition& condition) const {
   std::vector<Var> tuple;

@@ -120,7 +120,7 @@ bool is_comparison(const std::string& op) {
   return op == "<" || op == "<=" || op == ">" || op == ">=" || op == "==" || op == "!=";
 }
 
-// ---- looking ----------------------------------------------------------------------------------------------
+// ---- looking ------------------------------------------------------------------------------------
 
 bool same(const Tree& a, const Tree& b) {
   if (a == b) return true;
@@ -224,7 +224,7 @@ Tree rename_index(Nest& nest, const Tree& tree, int loop, const Tree& by) {
   });
 }
 
-// ---- integers ---------------------------------------------------------------------------------------------
+// ---- integers -----------------------------------------------------------------------------------
 
 Var var_of_loop(int loop) { return {Var::Kind::Index, loop}; }
 
@@ -345,7 +345,7 @@ Known range_of(const Nest& nest, int id) {
   return known;
 }
 
-// ---- as C -------------------------------------------------------------------------------------------------
+// ---- as C ---------------------------------------------------------------------------------------
 
 std::string element_text(const Nest& nest, int array, const std::vector<Tree>& at) {
   std::string text = nest.array(array).name;

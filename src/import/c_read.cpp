@@ -15,7 +15,7 @@
 
 namespace twill::c {
 
-// ---- functions --------------------------------------------------------------------------------------------
+// ---- functions ----------------------------------------------------------------------------------
 
 std::vector<Nest> read_nests(const SourceFile& file, const std::string& function) {
   const Lines lines(file);
@@ -146,7 +146,7 @@ Nest Reader::function(CXCursor cursor, const Lines::Region& region) {
   return std::move(nest_);
 }
 
-// ---- declarations -----------------------------------------------------------------------------------------
+// ---- declarations -------------------------------------------------------------------------------
 
 /// Which scalars are assigned, increments and loops included.
 void Reader::find_assigned(CXCursor body) {

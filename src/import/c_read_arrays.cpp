@@ -10,7 +10,7 @@
 
 namespace twill::c {
 
-// ---- pointers ---------------------------------------------------------------------------------------------
+// ---- pointers -----------------------------------------------------------------------------------
 
 /// Arguments that are declared as arrays are different ones. A pointer may lead anywhere, unless it is
 /// `restrict`.
@@ -31,7 +31,7 @@ void Reader::check_aliases() const {
     }
 }
 
-// ---- extents that C does not tell -------------------------------------------------------------------------
+// ---- extents that C does not tell ---------------------------------------------------------------
 
 namespace {
 

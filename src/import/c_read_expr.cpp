@@ -317,7 +317,7 @@ std::optional<std::int64_t> Reader::constant(CXCursor cursor) {
   return clang_.enum_value(target);
 }
 
-// ---- elements ---------------------------------------------------------------------------------------------
+// ---- elements -----------------------------------------------------------------------------------
 
 Tree Reader::index(CXCursor cursor, int array) {
   const Tree tree = widen(expression(cursor));

@@ -146,7 +146,7 @@ void Reader::step(CXCursor cursor, const std::string& op, CXCursor target, std::
   add(std::move(assign), items);
 }
 
-// ---- choices ----------------------------------------------------------------------------------------------
+// ---- choices ------------------------------------------------------------------------------------
 
 void Reader::branch(CXCursor cursor, std::vector<Item>& items) {
   const auto parts = clang_.children(cursor);

@@ -181,7 +181,7 @@ bool substitute_scalar(Nest& nest, std::vector<Item>& items) {
   return false;
 }
 
-// ---- carried from step to step ----------------------------------------------------------------------------
+// ---- carried from step to step ------------------------------------------------------------------
 
 namespace {
 
