@@ -125,6 +125,39 @@ TEST_F(Build, AForeignCppProgramUsesItAndSeesErrors) {
   EXPECT_THAT(output, HasSubstr("stage 'y'"));
 }
 
+constexpr const char* replaced = R"(void relax(int n, int steps, double u[n], double sum[1]) {
+  double s;
+#pragma scop
+  for (int t = 0; t < steps; t++)
+    for (int i = 1; i < n - 1; i++) u[i] = 0.5 * (u[i - 1] + u[i + 1]);
+  s = 0;
+  for (int i = 0; i < n; i++) s += u[i];
+  sum[0] = s;
+#pragma endscop
+}
+)";
+
+constexpr const char* calls_it = R"(#include "relax.h"
+#include <stdio.h>
+
+int main(void) {
+  double u[6] = {0, 1, 5, 2, 7, 8}, sum[1] = {-1};
+  relax(6, 3, u, sum);
+  printf("%g %g %g %g %g %g, %g\n", u[0], u[1], u[2], u[3], u[4], u[5], sum[0]);
+  return 0;
+}
+)";
+
+TEST_F(Build, ALibraryTakesThePlaceOfACFunction) {
+  line_.file("relax.c", replaced);
+  line_.file("main.c", calls_it);
+  EXPECT_EQ(shell("build/twill build relax.c -o out"), "out/relax.c\nout/relax.h\nout/librelax.a\n");
+  shell("cc -std=c11 -Wall -Wextra -Werror -Wno-unknown-pragmas -Iout main.c relax.c -o plain");
+  shell("cc -std=c11 -Wall -Wextra -Werror -Iout main.c -Lout -lrelax -lm -fopenmp -o main");
+  EXPECT_EQ(shell("./main"), shell("./plain"));
+  EXPECT_EQ(shell("./main"), "0 1.4375 3.01562 4.65625 6.32812 8, 23.4375\n");
+}
+
 TEST_F(Build, HeadersShareTypesAndErrorsLeaveNothingToFree) {
   line_.file("types.twill", shared_types);
   shell(

@@ -86,7 +86,7 @@ TEST_F(Command, UnknownFileAndDefinition) {
 }
 
 TEST_F(Command, EveryCommandHasHelpWithExamples) {
-  for (const char* command : {"run", "show", "check", "build", "machine", "bench", "fuzz"}) {
+  for (const char* command : {"run", "show", "check", "import", "build", "machine", "bench", "fuzz"}) {
     const ExitReport report = line_.twill({command, "--help"});
     EXPECT_EQ(report.status, 0) << command;
     EXPECT_THAT(report.output, HasSubstr(std::string("Usage: twill ") + command));
@@ -94,6 +94,38 @@ TEST_F(Command, EveryCommandHasHelpWithExamples) {
   }
   EXPECT_EQ(line_.twill({"--help"}).status, 0);
   EXPECT_THAT(line_.twill({"--version"}).output, StartsWith("twill "));
+}
+
+// ---- import
+
+TEST_F(Command, ImportPrintsWhatAllCommandsTake) {
+  const std::string c = line_.file("k.c", R"(#ifndef BY
+#define BY 2
+#endif
+void first(int n, double x[n]) {
+#pragma scop
+  for (int i = 0; i < n; i++) x[i] = x[i] + BY;
+#pragma endscop
+}
+void second(int n, double x[n], double s[1]) {
+#pragma scop
+  s[0] = 0;
+  for (int i = 0; i < n; i++) s[0] += x[i];
+#pragma endscop
+}
+)");
+  const std::string first = "def first(x: f64[n]) -> x_out {\n  x_out[i] = x[i] + 2.0\n}\n";
+  expect({"import", c, "--function", "first"}, 0, first);
+  expect({"import", c, "--function", "first", "-D", "BY=3"}, 0,
+         "def first(x: f64[n]) -> x_out {\n  x_out[i] = x[i] + 3.0\n}\n");
+  expect({"import", c, "-o", line_.path("k.twill")}, 0, "");
+  EXPECT_THAT(read_file(line_.path("k.twill")), StartsWith(first));
+  for (const std::string& file : {c, line_.path("k.twill")})
+    expect({"run", file, "--def", "first", "--in", "x=[1, 2]"}, 0, "x_out: f64[2] = [3, 4]\n");
+  expect({"run", c, "--in", "x=[1, 2]"}, 0, "s: f64[1] = [3]\n");
+  expect({"import", c, "--function", "third"}, 1,
+         c + ":1: error[E0802]: no function 'third' has a region '#pragma scop'\n"
+             "  help: there are: first, second\n");
 }
 
 // ---- run

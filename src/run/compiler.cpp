@@ -290,4 +290,18 @@ void compile_static_library(const std::string& c_source, const fs::path& archive
   write_file(archive, read_file(made));
 }
 
+std::string preprocess(const fs::path& file, const std::vector<std::string>& flags,
+                       const CompileOptions& options) {
+  std::vector<std::string> command = find_compiler(options.compiler);
+  const WorkDirectory work(temporary_directory());
+  const fs::path made = work.path() / "preprocessed.i";
+  command.insert(command.end(), flags.begin(), flags.end());
+  command.insert(command.end(), {"-x", "c", "-E", "-o", made.string(), file.string()});
+  const ExitReport report = run_program(command);
+  if (report.status != 0)
+    fail(Fault::User, "E0615", {}, "the C preprocessor refuses '" + file.string() + "'",
+         first_lines(report.output));
+  return read_file(made);
+}
+
 }  // namespace twill

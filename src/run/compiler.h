@@ -58,4 +58,9 @@ Library compile_and_load(const std::string& c_source, const CompileOptions& opti
 void compile_static_library(const std::string& c_source, const std::filesystem::path& archive,
                             const CompileOptions& options = {});
 
+/// A C file as the preprocessor leaves it, with line markers and pragmas. `flags` are -I and -D. Throws E0610
+/// (no compiler), E0615 (the preprocessor found mistakes).
+std::string preprocess(const std::filesystem::path& file, const std::vector<std::string>& flags = {},
+                       const CompileOptions& options = {});
+
 }  // namespace twill

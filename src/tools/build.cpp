@@ -5,6 +5,7 @@
 #include "emit/c_names.h"
 #include "run/process.h"
 #include "tools/command.h"
+#include "tools/drop_in.h"
 
 #include <fmt/format.h>
 
@@ -24,9 +25,13 @@ constexpr const char* examples =
     "explains the function; link with -lm -fopenmp. All three files are written, or none. A function that "
     "is\n"
     "called like one of the C library would hide that: give it another name with --prefix.\n\n"
+    "Of a function of a C file the library takes the place: it has the same name and arguments, and changes "
+    "the "
+    "same arrays.\n\n"
     "Examples:\n"
     "  twill build examples/blur.twill -o out\n"
-    "  cc main.c -Iout -Lout -lblur -lm -fopenmp";
+    "  cc main.c -Iout -Lout -lblur -lm -fopenmp\n"
+    "  twill build examples/polybench/gemm.c -o out";
 
 struct BuildOptions {
   Source source;
@@ -85,20 +90,41 @@ void check_name(const std::string& wish, const std::string& name) {
       refuse(fmt::format("the function '{}{}' would hide one of the C library", name, ending));
 }
 
+/// The function of a C file that is meant; the last one if none is named.
+CFunction c_function(const BuildOptions& options, Program& program) {
+  const CImport imported = read_c(options.source);
+  program = imported.module.programs.back();
+  return imported.functions.back();
+}
+
 int build(const BuildOptions& options) {
-  const Module module = read_module(options.source.file);
-  auto program = std::make_shared<Program>(find_definition(module, options.source));
+  auto program = std::make_shared<Program>();
+  std::optional<CFunction> replaced;
+  if (options.source.is_c()) {
+    replaced = c_function(options, *program);
+  } else {
+    const Module module = read_module(options.source);
+    *program = find_definition(module, options.source);
+  }
   program->strict = program->strict || options.strict;
   program->name = options.prefix + program->name;
+  const std::string wish = program->name;
+  if (replaced) program->name += "_twill";
   Options compile_options;
   if (!options.plan.empty()) compile_options.plan = plan_from_json(read_file(options.plan));
   compile_options.stop_after = "c";
   const Compilation compilation =
       compile(program, this_machine(cache_directory(), Measure::Never).machine, compile_options);
-  const CSource& source = *compilation.source;
-  const std::string name = source.function, library = "lib" + name + ".a";
-
+  CSource source = *compilation.source;
+  std::string name = source.function;
   check_name(identifier(program->name), name);
+  if (replaced) {
+    replaced->name = wish;
+    name = wish;
+    source.text += drop_in_text(*replaced, *program, source);
+    source.header = drop_in_header(*replaced, options.prefix);
+  }
+  const std::string library = "lib" + name + ".a";
   CompileOptions compiler;
   compiler.flags = kernel_flags(program->strict);
   std::ranges::replace(compiler.flags, std::string("-march=native"), "-march=" + options.architecture);

@@ -131,7 +131,7 @@ std::vector<std::vector<std::string>> clusters_of(const FusionGraph& graph, cons
 
 /// The clusters of every list of stages, the program's own first.
 int cluster_program(const ClusterOptions& options) {
-  const Module module = read_module(options.source.file);
+  const Module module = read_module(options.source);
   const Program& written = find_definition(module, options.source);
   const auto program = options.by == "none" ? std::make_shared<const Program>(written)
                                             : simplify(std::make_shared<const Program>(written)).program;

@@ -21,13 +21,16 @@ Action add_show(CLI::App& app);
 Action add_explain(CLI::App& app);
 Action add_cluster(CLI::App& app);
 Action add_check(CLI::App& app);
+Action add_import(CLI::App& app);
 Action add_build(CLI::App& app);
 Action add_machine(CLI::App& app);
 Action add_bench(CLI::App& app);
 Action add_fuzz(CLI::App& app);
 
-/// Adds FILE and --def.
+/// Adds FILE, --def, -I and -D.
 void add_source(CLI::App& app, Source& source);
+/// Adds -I and -D.
+void add_preprocessor(CLI::App& app, Source& source);
 
 /// Adds --cluster, and what it says to the options of a compilation.
 struct ClusterWish {

@@ -18,7 +18,7 @@ struct ExplainOptions {
 };
 
 int explain(const ExplainOptions& options) {
-  const Module module = read_module(options.source.file);
+  const Module module = read_module(options.source);
   auto program = std::make_shared<Program>(find_definition(module, options.source));
   program->strict = program->strict || options.strict;
   Options compile_options;

@@ -31,6 +31,7 @@ constexpr std::array commands = {
     Command{"cluster", "cuts a program or a bare fusion graph into passes, the best way there is",
             add_cluster},
     Command{"check", "runs the tests that are written in program files", add_check},
+    Command{"import", "turns the loop nests of a C file into a program", add_import},
     Command{"build", "makes C source, header and static library for other people's builds", add_build},
     Command{"machine", "shows what Twill knows about this machine, measuring it the first time", add_machine},
     Command{"bench", "measures programs against peers and against what the machine allows", add_bench},

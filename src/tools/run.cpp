@@ -136,7 +136,7 @@ int run(const RunOptions& options) {
   Stopwatch watch;
   const auto lap = [&](std::string_view what) { stats.steps.emplace_back(what, watch.lap()); };
 
-  const Module module = read_module(options.source.file);
+  const Module module = read_module(options.source);
   auto program = std::make_shared<Program>(find_definition(module, options.source));
   program->strict = program->strict || options.strict;
   lap("read and check the program");

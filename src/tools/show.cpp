@@ -172,7 +172,7 @@ int show(const ShowOptions& options) {
           fmt::format("after the pass '{}' a program cannot be shown as '{}' yet", options.after, form.name),
           fmt::format("use --after {}, or leave it out", form.since));
 
-  const Module module = read_module(options.source.file);
+  const Module module = read_module(options.source);
   auto program = std::make_shared<Program>(find_definition(module, options.source));
   program->strict = program->strict || options.strict;
   Compilation compilation;

@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "program/text.h"
 #include "program/text_names.h"
+#include "run/compiler.h"
 #include "tools/command.h"
 
 #include <fmt/format.h>
@@ -22,7 +23,8 @@ std::vector<std::string> programs_near(const fs::path& file) {
   std::error_code error;
   const fs::path directory = file.parent_path();
   for (const auto& entry : fs::directory_iterator(directory.empty() ? fs::path(".") : directory, error))
-    if (entry.path().extension() == ".twill") names.push_back((directory / entry.path().filename()).string());
+    if (entry.path().extension() == ".twill" || entry.path().extension() == ".c")
+      names.push_back((directory / entry.path().filename()).string());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -30,9 +32,21 @@ std::vector<std::string> programs_near(const fs::path& file) {
 }  // namespace
 
 void add_source(CLI::App& app, Source& source) {
-  app.add_option("FILE", source.file, "The program, a .twill file")->required()->type_name("");
+  app.add_option("FILE", source.file, "The program, a .twill file, or a .c file with loop nests")
+      ->required()
+      ->type_name("");
   app.add_option("--def", source.definition, "Which definition of the file; the last one if left out")
       ->type_name("NAME");
+  add_preprocessor(app, source);
+}
+
+void add_preprocessor(CLI::App& app, Source& source) {
+  app.add_option("-I", source.includes, "Of a C file: a directory with headers")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  app.add_option("-D", source.defines, "Of a C file: a macro")
+      ->type_name("NAME[=VALUE]")
+      ->allow_extra_args(false);
 }
 
 void add_clusters(CLI::App& app, ClusterWish& wish) {
@@ -72,12 +86,37 @@ void set_clusters(const ClusterWish& wish, Options& options) {
   options.cost = cost_named(wish.cost);
 }
 
-Module read_module(const std::string& file) {
+namespace {
+
+void check_file(const std::string& file) {
   std::error_code error;
   if (!fs::exists(file, error))
     usage("E0704", fmt::format("there is no file '{}'", file), text::did_you_mean(file, programs_near(file)));
   if (fs::is_directory(file, error)) usage("E0704", fmt::format("'{}' is a directory, not a program", file));
-  return parse(file, read_file(file));
+}
+
+}  // namespace
+
+bool Source::is_c() const { return fs::path(file).extension() == ".c"; }
+
+Module read_module(const std::string& file) {
+  Source source;
+  source.file = file;
+  return read_module(source);
+}
+
+Module read_module(const Source& source) {
+  if (source.is_c()) return read_c(source).module;
+  check_file(source.file);
+  return parse(source.file, read_file(source.file));
+}
+
+CImport read_c(const Source& source) {
+  check_file(source.file);
+  std::vector<std::string> flags;
+  for (const std::string& directory : source.includes) flags.push_back("-I" + directory);
+  for (const std::string& macro : source.defines) flags.push_back("-D" + macro);
+  return import_c({source.file, read_file(source.file), preprocess(source.file, flags)}, source.definition);
 }
 
 const Program& find_definition(const Module& module, const Source& source) {

@@ -1,6 +1,7 @@
 // What the subcommands share: program files and their definitions, mistakes in the call, and time.
 #pragma once
 
+#include "import/c_import.h"
 #include "program/module.h"
 
 #include <chrono>
@@ -14,11 +15,20 @@ namespace twill {
 /// A program file, and which of its definitions is meant.
 struct Source {
   std::string file;
-  std::string definition;  // empty: the last one
+  std::string definition;                      // empty: the last one
+  std::vector<std::string> includes, defines;  // of a C file, for the preprocessor
+
+  bool is_c() const;
 };
 
-/// Reads, parses and checks a file. Throws E0704 if there is none of that name.
+/// Reads, parses and checks a file; a C file is imported. Throws E0704 if there is none of that name.
 Module read_module(const std::string& file);
+
+/// The same, with what the preprocessor is told.
+Module read_module(const Source& source);
+
+/// Imports a C file: the function that is meant, or all that have a `#pragma scop`.
+CImport read_c(const Source& source);
 
 /// The definition that is meant. Throws E0705 if there is none.
 const Program& find_definition(const Module& module, const Source& source);

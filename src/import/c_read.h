@@ -1,0 +1,139 @@
+// From C to loop nests: the functions of a file that have a `#pragma scop`. Not for users.
+#pragma once
+
+#include "import/c_clang.h"
+#include "import/c_nest.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace twill::c {
+
+/// A C file, before and after preprocessing.
+struct SourceFile {
+  std::string name;
+  std::string text;          // as it was written
+  std::string preprocessed;  // with line markers and pragmas
+  std::string libclang;      // empty: the one of the system
+};
+
+/// All functions with a `#pragma scop`, in order; with a name, that function only. Throws Error with a place
+/// in the C file for what is no loop nest.
+std::vector<Nest> read_nests(const SourceFile& file, const std::string& function);
+
+/// Lines of the preprocessed text, and where they come from.
+class Lines {
+ public:
+  explicit Lines(const SourceFile& file);
+  Place place(unsigned line, unsigned column, unsigned length) const;
+  bool is_own(unsigned line) const {
+    return line > 0 && line <= lines_.size() && lines_[line - 1].original > 0;
+  }
+
+  struct Region {
+    unsigned begin = 0, end = 0;  // offsets; end 0: the pragma that ends it is missing
+    unsigned line = 0;
+  };
+  const std::vector<Region>& regions() const { return regions_; }
+
+ private:
+  struct Line {
+    unsigned original = 0;  // 0: of another file
+    std::string text;
+  };
+  std::shared_ptr<const SourceText> source_;
+  std::vector<std::string> written_;
+  std::vector<Line> lines_;
+  std::vector<Region> regions_;
+};
+
+/// Reads one function.
+class Reader {
+ public:
+  Reader(const Clang& clang, const Lines& lines) : clang_(clang), lines_(lines) {}
+
+  Nest function(CXCursor cursor, const Lines::Region& region);
+
+ private:
+  struct Variable {
+    enum class Kind { Array, Param, Index, Name } kind = Kind::Array;
+    int id = -1;  // of the array or parameter
+    Tree value;   // Index: what it is in terms of the loop's own index; null outside of its loop. Name: what
+                  // it stands for
+  };
+
+  [[noreturn]] void refuse(const char* code, CXCursor at, const std::string& message,
+                           const std::string& help = {}, bool limit = true) const;
+  Place place(CXCursor cursor) const;
+  std::optional<Scalar> scalar(CXType type) const;
+  Variable* find(CXCursor reference);
+  std::string source(CXCursor cursor) const;
+
+  // ---- declarations (c_read.cpp)
+  void parameter(CXCursor cursor);
+  void declare(CXCursor cursor, std::vector<Item>& items);
+  void find_assigned(CXCursor body);
+  std::vector<Tree> shape(CXCursor cursor);
+  void find_sizes();
+
+  // ---- arrays (c_read_arrays.cpp)
+  void find_extents();
+  void check_aliases() const;
+
+  // ---- statements (c_read_statement.cpp)
+  void statement(CXCursor cursor, std::vector<Item>& items);
+  void branch(CXCursor cursor, std::vector<Item>& items);
+  void while_loop(CXCursor cursor, std::vector<Item>& items, bool first_then_test);
+  void assign(CXCursor target, const std::string& op, CXCursor value, CXCursor at, std::vector<Item>& items);
+  void step(CXCursor cursor, const std::string& op, CXCursor target, std::vector<Item>& items);
+  void add(Assign assign, std::vector<Item>& items);
+
+  /// Scalars inside of a while loop, in terms of what they are before a step; null outside of one.
+  struct States;
+  Tree state_of(int array) const;
+
+  // ---- loops (c_read_loop.cpp)
+  struct LoopHead;
+  void loop(CXCursor cursor, std::vector<Item>& items);
+  LoopHead loop_start(CXCursor start);
+  std::int64_t loop_step(CXCursor advance, const LoopHead& head);
+  Tree loop_range(CXCursor test, const LoopHead& head, int id);
+  bool is_variable(CXCursor cursor, unsigned key) const;
+  void check_bounds_stay(const std::vector<Item>& body, int loop, CXCursor cursor);
+
+  // ---- expressions (c_read_expr.cpp)
+  Tree expression(CXCursor cursor);
+  Tree reference(CXCursor cursor);
+  Tree literal(CXCursor cursor);
+  Tree unary(CXCursor cursor);
+  Tree binary(CXCursor cursor);
+  Tree call(CXCursor cursor);
+  Tree subscript(CXCursor cursor);
+  Tree operate(const std::string& op, Tree a, Tree b, CXCursor cursor);
+  std::string binary_operator(const std::vector<CXCursor>& parts) const;
+  CXCursor plain(CXCursor cursor) const;  // without parentheses and implicit conversions
+  std::optional<std::int64_t> constant(CXCursor cursor);
+  poly::Condition facts() const;
+  /// The element that an expression names.
+  struct Element {
+    int array = -1;
+    std::vector<Tree> at;
+  };
+  std::optional<Element> element(CXCursor cursor);
+  Tree index(CXCursor cursor, int array);
+  /// Whole numbers of indices and parameters are computed with 64 bits.
+  Tree widen(const Tree& tree) const;
+
+  const Clang& clang_;
+  const Lines& lines_;
+  Nest nest_;
+  std::map<unsigned, Variable> variables_;  // by the offset of their declaration
+  std::map<unsigned, CXCursor> assigned_;   // scalars that are assigned somewhere
+  std::vector<int> open_loops_;
+  std::vector<Tree> guards_;
+  States* states_ = nullptr;
+};
+
+}  // namespace twill::c

@@ -1,0 +1,176 @@
+// Reading C loops: where they begin, how they count, and where they end.
+#include "base/error.h"
+#include "import/c_depend.h"
+#include "import/c_read.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace twill::c {
+
+struct Reader::LoopHead {
+  unsigned key = 0;  // of the variable that counts
+  std::string name;
+  Tree first;           // its first value
+  std::int64_t by = 0;  // what is added in every step
+};
+
+bool Reader::is_variable(CXCursor cursor, unsigned key) const {
+  const CXCursor inner = plain(cursor);
+  return inner.kind == CXCursor_DeclRefExpr && clang_.location(clang_.referenced(inner)) == key;
+}
+
+/// `for (i = first; …` or `for (int i = first; …`
+Reader::LoopHead Reader::loop_start(CXCursor start) {
+  LoopHead head;
+  const auto sides = clang_.children(start);
+  if (start.kind == CXCursor_DeclStmt) {
+    if (sides.size() != 1 || clang_.span(clang_.initializer(sides[0])).end == 0)
+      refuse("E0811", start, "this loop declares more than its index", "write for (int i = lo; i < hi; i++)");
+    head.key = clang_.location(sides[0]);
+    head.name = clang_.spelling(sides[0]);
+    if (const auto type = scalar(clang_.type(sides[0])); !type || is_float(*type))
+      refuse("E0811", start, fmt::format("the loop index '{}' is no integer", head.name));
+    head.first = widen(expression(clang_.initializer(sides[0])));
+    return head;
+  }
+  const bool assigns = start.kind == CXCursor_BinaryOperator && sides.size() == 2 &&
+                       binary_operator(sides) == "=" && plain(sides[0]).kind == CXCursor_DeclRefExpr;
+  if (!assigns)
+    refuse("E0811", start, fmt::format("'{}' does not say where the loop begins", source(start)),
+           "write for (i = lo; i < hi; i++)");
+  const CXCursor target = plain(sides[0]);
+  head.key = clang_.location(clang_.referenced(target));
+  head.name = clang_.spelling(target);
+  const Variable* known = find(target);
+  if (!known || known->kind == Variable::Kind::Param ||
+      (known->kind == Variable::Kind::Array &&
+       (nest_.array(known->id).is_argument || is_float(nest_.array(known->id).type))))
+    refuse("E0811", start, fmt::format("the loop index '{}' is no local integer variable", head.name));
+  if (known->kind == Variable::Kind::Index && known->value)
+    refuse("E0811", start, fmt::format("the loop index '{}' is that of a loop around this one", head.name),
+           "give each loop an index of its own");
+  head.first = widen(expression(sides[1]));
+  return head;
+}
+
+/// `…; i++)`, `…; i -= 2)`, `…; i = i + 1)`
+std::int64_t Reader::loop_step(CXCursor advance, const LoopHead& head) {
+  std::int64_t by = 0;
+  const auto sides = clang_.children(advance);
+  const std::string text = source(advance);
+  const auto amount = [&](CXCursor at, std::int64_t sign) {
+    const auto value = affine_of(nest_, expression(at));
+    if (value && value->is_constant()) by = sign * value->constant();
+  };
+  if (advance.kind == CXCursor_UnaryOperator && !sides.empty() && is_variable(sides[0], head.key)) {
+    by = text.find("++") != std::string::npos ? 1 : text.find("--") != std::string::npos ? -1 : 0;
+  } else if (sides.size() == 2 && is_variable(sides[0], head.key)) {
+    const std::string op = binary_operator(sides);
+    const CXCursor sum = plain(sides[1]);
+    const auto terms = clang_.children(sum);
+    if (op == "+=") amount(sides[1], 1);
+    if (op == "-=") amount(sides[1], -1);
+    if (op == "=" && sum.kind == CXCursor_BinaryOperator && terms.size() == 2) {
+      const std::string inner = binary_operator(terms);
+      if (inner == "+" && is_variable(terms[0], head.key)) amount(terms[1], 1);
+      if (inner == "+" && is_variable(terms[1], head.key)) amount(terms[0], 1);
+      if (inner == "-" && is_variable(terms[0], head.key)) amount(terms[1], -1);
+    }
+  }
+  if (by == 0)
+    refuse("E0811", advance,
+           fmt::format("'{}' does not add a constant to the loop index '{}'", text, head.name),
+           "write i++, i-- or i += 2");
+  return by;
+}
+
+/// `…; i < bound; …`: the range of the loop's own index, which counts up by one, and what the variable is in
+/// terms of it.
+Tree Reader::loop_range(CXCursor test, const LoopHead& head, int id) {
+  const auto ends = clang_.children(test);
+  const bool compares = test.kind == CXCursor_BinaryOperator && ends.size() == 2;
+  std::string op = compares ? binary_operator(ends) : "";
+  const bool left = compares && is_variable(ends[0], head.key),
+             right = compares && is_variable(ends[1], head.key);
+  if (!is_comparison(op) || op == "==" || left == right)
+    refuse("E0811", test,
+           fmt::format("'{}' does not compare the loop index '{}' with a bound", source(test), head.name),
+           "write i < hi");
+  if (right && op[0] != '!') op[0] = op[0] == '<' ? '>' : '<';
+  const Tree bound = widen(expression(ends[left ? 1 : 0]));
+  const bool up = head.by > 0;
+  const std::int64_t size = up ? head.by : -head.by;
+  if (op == "!=" ? size != 1 : (op[0] == '<') != up)
+    refuse("E0811", test, fmt::format("the loop over '{}' counts away from its bound", head.name),
+           "count up to an upper bound or down to a lower one, by one with !=");
+  const Place at = nest_.loop(id).place;
+  const auto sum = [&](const Tree& a, const Tree& b) { return apply("+", {a, b}, Scalar::I64, at); };
+  const auto difference = [&](const Tree& a, const Tree& b) { return apply("-", {a, b}, Scalar::I64, at); };
+  const bool inclusive = op == "<=" || op == ">=";
+  Tree lo = head.first, hi = inclusive ? sum(bound, integer(1, at)) : bound, value = index_of(id, at);
+  if (head.by != 1) {
+    // Steps are counted: i = first + by * step.
+    Tree distance = up ? difference(bound, head.first) : difference(head.first, bound);
+    if (inclusive) distance = sum(distance, integer(1, at));
+    lo = integer(0, at);
+    hi = size == 1
+             ? distance
+             : apply("floor_div", {sum(distance, integer(size - 1, at)), integer(size, at)}, Scalar::I64, at);
+    const Tree way = apply("*", {integer(size, at), value}, Scalar::I64, at);
+    value = up ? sum(head.first, way) : difference(head.first, way);
+  }
+  bool affine = true, data = false;
+  for (const Tree& end : {lo, hi}) {
+    affine = affine && affine_of(nest_, end);
+    visit(nest_, end, [&](const Tree& node) { data = data || node->kind == Kind::Read; });
+  }
+  if (!affine && !data)
+    refuse("E0808", test,
+           fmt::format(
+               "the bounds of the loop over '{}' are not affine: no sums of outer indices and parameters "
+               "times constants",
+               head.name),
+           "make such a bound an argument of the function");
+  nest_.loop(id).lo = tidy(nest_, lo);
+  nest_.loop(id).hi = tidy(nest_, hi);
+  return tidy(nest_, value);
+}
+
+void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
+  const auto parts = clang_.children(cursor);
+  if (states_)
+    refuse("E0812", cursor, "a loop inside of a while loop",
+           "a while loop computes scalars; let it stand innermost");
+  if (parts.size() != 4)
+    refuse("E0811", cursor, "a part of this loop is missing", "write for (i = lo; i < hi; i++)");
+  LoopHead head = loop_start(plain(parts[0]));
+  head.by = loop_step(plain(parts[2]), head);
+  auto inner = std::make_shared<For>();
+  inner->loop = nest_.add_loop({head.name, {}, {}, place(cursor)});
+  const Tree value = loop_range(plain(parts[1]), head, inner->loop);
+  variables_[head.key] = {Variable::Kind::Index, -1, value};
+  open_loops_.push_back(inner->loop);
+  statement(parts[3], inner->body);
+  open_loops_.pop_back();
+  variables_[head.key] = {Variable::Kind::Index, -1, {}};
+  check_bounds_stay(inner->body, inner->loop, cursor);
+  items.emplace_back(std::move(inner));
+}
+
+void Reader::check_bounds_stay(const std::vector<Item>& body, int loop, CXCursor cursor) {
+  std::set<int> written;
+  written_arrays(body, written);
+  for (const Tree& end : {nest_.loop(loop).lo, nest_.loop(loop).hi})
+    visit(nest_, end, [&](const Tree& node) {
+      if (node->kind == Kind::Read && written.contains(node->id))
+        refuse(
+            "E0811", cursor,
+            fmt::format("the bound of the loop over '{}' changes inside of the loop: '{}' is written there",
+                        nest_.loop(loop).name, nest_.array(node->id).name),
+            "use a variable that stays as it is");
+    });
+}
+
+}  // namespace twill::c
