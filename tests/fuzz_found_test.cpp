@@ -243,6 +243,13 @@ const Found found[] = {
         stage v(i < M + 2, k < 0) { out v: i64[M + 3] at [i] into starts = scan(+, i) fold(+, k) 0 }
       }
     )"},
+    {"AVariableThatALoopForAllCoresWrites", R"(
+      def f(w: i32[N], t: i32) -> u {
+        u = seq i in 1 .. 6 from t {
+          u_next = u_now with { [] <- u_now + w[0] | j in 1 .. i, i < 3, 0 < N }
+        }
+      }
+    )"},
     {"AnArrayOfLessThanNoElements", R"(
       def f(x: i64[N]) -> v {
         stage a(i in 1 .. 0) { out a: i64[-1] at [i - 1] = cat(i) i }

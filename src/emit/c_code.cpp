@@ -230,20 +230,29 @@ void CCode::shared_loop(const For& s) {
   const Code& body = together.back()->body;
   const Uses uses = uses_of(nest_, body);
 
-  std::vector<std::pair<std::string, std::string>> candidates;  // declaration and name of what it may use
-  const auto pass = [&](const std::string& declaration, const std::string& name) {
-    candidates.emplace_back(declaration, name);
+  struct Parameter {
+    std::string declaration, name, argument;
+  };
+  std::vector<Parameter> candidates;  // what it may use
+  const auto pass = [&](const std::string& declaration, const std::string& name,
+                        const std::string& before = "") {
+    candidates.push_back({declaration, name, before + name});
   };
   const auto is_constant = [&](ArrayId array) {
     return std::any_of(program_.constants.begin(), program_.constants.end(),
                        [&](const Constant& c) { return c.array == array; });
   };
+  std::vector<ArrayId> variables;
   for (ArrayId array : uses.arrays) {
     if (is_constant(array)) continue;
     const std::string type = c_.names.type(program_[array].type), &name = c_.names.of(array);
     const std::string qualifier = uses.written.contains(array) ? "" : "const ";
     const bool pointer = program_[array].rank() > 0 || c_.pointers.contains(array);
-    pass(qualifier + type + (pointer ? " *restrict " : " ") + name, name);
+    // A variable of the surroundings that is written there lives on.
+    const bool by_address = !pointer && uses.written.contains(array);
+    if (by_address) variables.push_back(array);
+    pass(qualifier + type + (pointer || by_address ? " *restrict " : " ") + name, name,
+         by_address ? "&" : "");
   }
   for (DimId dim : uses.dims) pass("int64_t " + c_.names.of(dim), c_.names.of(dim));
   for (SymbolId symbol : uses.symbols) pass("int64_t " + c_.names.of(symbol), c_.names.of(symbol));
@@ -251,13 +260,15 @@ void CCode::shared_loop(const For& s) {
   const std::string function = c_.names.fresh(stage_ + "_part");
   Writer inner;
   Writer* outer = std::exchange(w_, &inner);
+  c_.pointers.insert(variables.begin(), variables.end());
   code(body);
+  for (const ArrayId variable : variables) c_.pointers.erase(variable);
   w_ = outer;
   std::string parameters = "twill_frame *frame", arguments = "frame";
-  for (const auto& [declaration, name] : candidates) {
+  for (const auto& [declaration, name, argument] : candidates) {
     if (!mentions_word(inner.text, name)) continue;
     parameters += ", " + declaration;
-    arguments += ", " + name;
+    arguments += ", " + argument;
   }
   parts_ +=
       "static __attribute__((noinline)) int32_t " + function + "(" + parameters + ") {\n  (void)frame;\n";
