@@ -230,10 +230,10 @@ void CCode::shared_loop(const For& s) {
   const Code& body = together.back()->body;
   const Uses uses = uses_of(nest_, body);
 
-  struct Parameter {
+  struct Passed {
     std::string declaration, name, argument;
   };
-  std::vector<Parameter> candidates;  // what it may use
+  std::vector<Passed> candidates;  // what it may use
   const auto pass = [&](const std::string& declaration, const std::string& name,
                         const std::string& before = "") {
     candidates.push_back({declaration, name, before + name});
