@@ -281,7 +281,7 @@ TEST(Bench, UnknownSuite) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "error[E0730]: there is no suite 'lingalg'\n  help: the suites are linalg, stencil, "
-                 "pipelines, collections, "
+                 "pipelines, polybench, collections, "
                  "combinators, compile\n");
   }
 }

@@ -596,7 +596,7 @@ TEST_F(Command, MachineDoubtsRatesThatCannotBeRight) {
 
 TEST_F(Command, UnknownSuite) {
   expect({"bench", "linalgg"}, 2,
-         "error[E0730]: there is no suite 'linalgg'\n  help: the suites are linalg, stencil, pipelines, "
+         "error[E0730]: there is no suite 'linalgg'\n  help: the suites are linalg, stencil, pipelines, polybench, "
          "collections, "
          "combinators, compile\n");
 }

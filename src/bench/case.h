@@ -80,6 +80,7 @@ std::span<const Suite> suites();
 std::vector<Entry> linalg_entries();
 std::vector<Entry> stencil_entries();
 std::vector<Entry> pipelines_entries();
+std::vector<Entry> polybench_entries();
 std::vector<Entry> collections_entries();
 std::vector<Entry> compile_entries();
 std::vector<Entry> combinators_entries();

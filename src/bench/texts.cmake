@@ -1,4 +1,4 @@
-# Writes texts.cpp, with the texts of examples/*.twill and of peers/ for bench/texts.h, into the build directory.
+# Writes texts.cpp, with the texts of examples/*.twill, examples/polybench/*.c and of peers/ for bench/texts.h, into the build directory.
 
 # text_table(VARIABLE COMPONENT files…): lines {"NAME", "TEXT"}, where COMPONENT (NAME, NAME_WE) of a path is its name.
 function(text_table variable component)
@@ -14,6 +14,8 @@ endfunction()
 
 file(GLOB example_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/*.twill)
 text_table(example_table NAME_WE ${example_files})
+file(GLOB polybench_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/examples/polybench/*.c)
+text_table(polybench_table NAME_WE ${polybench_files})
 file(GLOB peer_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/peers/*)
 text_table(peer_table NAME ${peer_files})
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/texts.cpp @ONLY CONTENT [[
@@ -32,6 +34,9 @@ using Text = std::pair<std::string_view, std::string_view>;
 constexpr Text examples[] = {
 @example_table@};
 
+constexpr Text polybench[] = {
+@polybench_table@};
+
 constexpr Text peers[] = {
 @peer_table@};
 
@@ -44,6 +49,7 @@ std::string_view find(std::span<const Text> texts, std::string_view name) {
 }  // namespace
 
 std::string_view example_text(std::string_view name) { return find(examples, name); }
+std::string_view polybench_text(std::string_view name) { return find(polybench, name); }
 std::string_view peer_text(std::string_view file) { return find(peers, file); }
 
 }  // namespace twill::bench
