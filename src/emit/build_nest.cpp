@@ -9,10 +9,6 @@ namespace twill::nest {
 
 namespace {
 
-void append(Code& code, Code more) {
-  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
 bool depends_on_run_time(const Program& program, const Array& array) {
   return std::any_of(array.shape.begin(), array.shape.end(), [&](Expr extent) {
     bool found = false;

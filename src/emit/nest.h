@@ -7,6 +7,7 @@
 
 #include "plan/elaborate.h"
 
+#include <iterator>
 #include <map>
 #include <set>
 #include <variant>
@@ -178,6 +179,11 @@ struct Statement {
                SetSize, Growable, Push, Table, Lookup, Shelve, Unshelve, Perform, Stop, Require>
       kind;
 };
+
+/// Adds code behind other code.
+inline void append(Code& code, Code more) {
+  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
 
 /// Memory for a part of an array: the elements from `origin` on (null: from 0 on), `extents` of them along each
 /// dimension. In a ring, whose extent is a power of two, the element with index i lies at i modulo the extent.

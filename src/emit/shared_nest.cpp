@@ -14,10 +14,6 @@ namespace {
 /// Local arrays up to this size need no memory from the host.
 constexpr std::int64_t stack_bytes = 4096;
 
-void append(Code& code, Code more) {
-  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
 /// The list without the elements at some positions.
 template <class T>
 std::vector<T> without(const std::vector<T>& list, const std::vector<int>& positions) {

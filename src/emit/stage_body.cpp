@@ -9,10 +9,6 @@ namespace twill::nest {
 
 namespace {
 
-void append(Code& code, Code more) {
-  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
 /// Adds `body` under a condition (null: always); neighbours under the same condition share one If.
 void add_guarded(Code& code, Expr condition, Code body) {
   if (!condition) return append(code, std::move(body));

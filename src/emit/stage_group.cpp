@@ -10,10 +10,6 @@ namespace {
 /// The places of what a part leaves behind, on its board of the shelf.
 enum Board : std::int64_t { keys_at = 0, table_at = 2, values_at = 4, numbers_at = 6, board = 8 };
 
-void append(Code& code, Code more) {
-  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
 Code single(Statement statement) {
   Code code;
   code.push_back(std::move(statement));

@@ -8,10 +8,6 @@ namespace twill::nest {
 
 namespace {
 
-void append(Code& code, Code more) {
-  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
 Code single(Statement statement) {
   Code code;
   code.push_back(std::move(statement));

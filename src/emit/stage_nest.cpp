@@ -17,10 +17,6 @@ namespace {
 /// while it writes.
 constexpr std::int64_t strip_bytes = 512;
 
-void append(Code& code, Code more) {
-  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
 }  // namespace
 
 StageNest::StageNest(Tables& tables, const StageSchedule& schedule, std::vector<ChainLevel> levels,

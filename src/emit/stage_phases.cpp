@@ -13,10 +13,6 @@ namespace {
 /// The body is written out for every point of a step.
 constexpr std::int64_t most_phases = 4;
 
-void append(Code& code, Code more) {
-  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
 }  // namespace
 
 /// How many points a step of the innermost loop should have.

@@ -6,14 +6,6 @@
 
 namespace twill::nest {
 
-namespace {
-
-void append(Code& code, Code more) {
-  code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
-}  // namespace
-
 /// The loop over the points of a dimension.
 int StageNest::last_level(int dim) const {
   int last = -1;
