@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "bench/arrays.h"
+#include "bench/floor.h"
 #include "bench/texts.h"
 #include "driver/compile.h"
 #include "driver/fusion_report.h"
@@ -155,10 +156,6 @@ Row measure_case(Session& session, Case job) {
   row.threads = job.threads > 0 ? job.threads : session.threads();
   row.tolerance = job.tolerance;
   row.held_to_floor = job.held_to_floor && !options.small;  // caches hold small arrays
-  // The rates are those of the whole machine.
-  if (row.threads == session.threads())
-    row.floor_ms = session.machine().floor_ms(job.work.operations, job.work.bytes_read,
-                                              job.work.bytes_written, job.work.element_bytes);
   const bool interpreted = !job.reference || options.small;
   row.reference = interpreted ? "interpreter" : job.reference_name;
 
@@ -200,13 +197,22 @@ Row measure_case(Session& session, Case job) {
   for (Runner& runner : runners) verify(runner, reference);
   std::vector<Contender> contenders;
   for (const Runner& runner : runners) contenders.push_back({runner.name, runner.run, runner.own_threads});
+  std::optional<MemoryFloor> floor;
+  if (row.held_to_floor) floor.emplace(job.inputs, invocation.results());
+  if (floor) contenders.insert(contenders.end(), floor->contenders().begin(), floor->contenders().end());
   const std::vector<Timing> timings = contest(contenders, options.small ? 0 : options.seconds);
   for (Runner& runner : runners) verify(runner, reference);
 
   row.ours = timings[0];
   row.max_error = runners[0].error;
   row.verified = row.max_error <= row.tolerance;
-  note_peers(row, std::span(runners).subspan(1), std::span(timings).subspan(1));
+  note_peers(row, std::span(runners).subspan(1), std::span(timings).subspan(1, runners.size() - 1));
+  // The rates are those of all cores.
+  if (row.threads == session.threads())
+    row.floor_ms = (floor ? floor->rated(session.machine(), std::span(timings).subspan(runners.size()))
+                          : session.machine())
+                       .floor_ms(job.work.operations, job.work.bytes_read, job.work.bytes_written,
+                                 job.work.element_bytes);
   return row;
 }
 
