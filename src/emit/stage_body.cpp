@@ -266,7 +266,7 @@ Code StageNest::complete(Role& role, Expr value) {
     return code;
   }
   if (role.scan_dim >= 0) return scan_step(role, value);
-  if (role.view) {
+  if (view_of(role)) {
     code.push_back(into_view(role, value));
     return code;
   }
@@ -283,9 +283,14 @@ Code StageNest::complete(Role& role, Expr value) {
   return code;
 }
 
+/// The strip that the current copy writes to; null: the target itself.
+ArrayId StageNest::view_of(const Role& role) const {
+  return role.views.empty() ? ArrayId{} : role.views.at(copy_in(role));
+}
+
 Statement StageNest::into_view(const Role& role, Expr value) {
   const Expr index = at_point(t_.index(stage_.dims[levels_[point_level_].dim].id));
-  return t_.put(role.view, {view_lane_ ? view_lane_ : t_.sub(index, role.view_origin)}, value);
+  return t_.put(view_of(role), {view_lane_ ? view_lane_ : t_.sub(index, role.view_origin)}, value);
 }
 
 Code StageNest::scan_step(Role& role, Expr value) {

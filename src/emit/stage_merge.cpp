@@ -157,13 +157,16 @@ std::vector<StageNest::Range> StageNest::box_of(const Role& role) {
 
 /// Can the loops run over the whole array, with the box as the part that is computed?
 bool StageNest::can_loop_over_whole() const {
-  if (roles_.size() != 1 || point_level_ < 0 || shared_levels_ > 0) return false;
+  if (roles_.size() != 1 || point_level_ < 0 || shared_levels_ > 0 || levels_[point_level_].cut != Cut{})
+    return false;
   const Role& role = roles_.front();
   if (!role.output->into || role.schedule.keep == Keep::Alias || role.tile_loop >= 0 || !writes_box(role))
     return false;
   if (as<IndexRef>(role.output->at.back())->dim != stage_.dims[levels_[point_level_].dim].id) return false;
   return std::all_of(levels_.begin(), levels_.end(), [&](const ChainLevel& level) {
-    return (level.by == By::Unroll) != is<Cat>(role.output->combine[level.dim]);
+    // Unrolled are folds, and rows in pieces: a piece is in the box as a whole, or one row after the other.
+    return level.by != By::Unroll ? is<Cat>(role.output->combine[level.dim])
+                                  : is<Fold>(role.output->combine[level.dim]) || piece_level(level.dim) >= 0;
   });
 }
 
@@ -172,11 +175,25 @@ Statement StageNest::bring_row(const Role& role, std::vector<Expr> row, Expr lo,
   For loop{.index = t_.new_index("e"), .lo = lo, .hi = hi, .by = By::Simd};
   row.push_back(t_.index(loop.index));
   const Expr old = t_.read(*role.output->into, row);
-  if (role.view)
-    loop.body = single(t_.put(role.view, {t_.sub(t_.index(loop.index), role.view_origin)}, old));
+  if (const ArrayId view = view_of(role))
+    loop.body = single(t_.put(view, {t_.sub(t_.index(loop.index), role.view_origin)}, old));
   else
     loop.body = single(t_.put(role.output->array, row, old));
   return {std::move(loop)};
+}
+
+/// The same of the rows of all copies inside of a loop.
+Code StageNest::bring_rows(int level, Expr lo, Expr hi) {
+  const Role& role = roles_.front();
+  std::set<std::vector<std::int64_t>> done;
+  Code code;
+  at_all_unrolled(level + 1, [&] {
+    if (!done.insert(copy_in(role)).second) return;  // the same row: a fold is unrolled
+    std::vector<Expr> row = place(role);
+    row.pop_back();
+    code.push_back(bring_row(role, std::move(row), lo, hi));
+  });
+  return code;
 }
 
 /// What stays unchanged of the array that this output is a new version of.

@@ -372,11 +372,14 @@ bool StageNest::adds_up(int level) const {
 void StageNest::at_all_unrolled(int level, const std::function<void()>& action) {
   if (level == static_cast<int>(levels_.size())) return action();
   const int dim = levels_[level].dim;
+  copy_[dim] = 0;
   for (Expr value : copies_of(dim)) {
     fixed_[stage_.dims[dim].id] = value;
     at_all_unrolled(level + 1, action);
+    ++copy_[dim];
   }
   fixed_.erase(stage_.dims[dim].id);
+  copy_.erase(dim);
 }
 
 /// Boundary rules on subscripts that do not move in the innermost loop are applied once, before it.
@@ -454,16 +457,14 @@ Code StageNest::segmented(int level, Expr lo, Expr hi) {
   if (over_whole_) {
     const Dim& dim = stage_.dims[here.dim];
     const DimId first = t_.new_index(dim.name + "_first"), last = t_.new_index(dim.name + "_last");
-    std::vector<Expr> at = place(roles_.front());
-    at.pop_back();
     Code code;
     code.push_back({Let{first, t_.min(t_.max(lo, dim.lo), hi)}});
     code.push_back({Let{last, t_.max(t_.min(hi, dim.hi), t_.index(first))}});
-    code.push_back(bring_row(roles_.front(), at, lo, t_.index(first)));
+    append(code, bring_rows(level, lo, t_.index(first)));
     over_whole_ = false;
     append(code, segmented(level, t_.index(first), t_.index(last)));
     over_whole_ = true;
-    code.push_back(bring_row(roles_.front(), at, t_.index(last), hi));
+    append(code, bring_rows(level, t_.index(last), hi));
     return code;
   }
   if (const std::int64_t phases = phases_of(level); phases > 1) return phased(level, lo, hi, phases);
@@ -508,16 +509,15 @@ Code StageNest::around_box(int level, Expr lo, Expr hi) {
     if (other == index) continue;
     const auto dim = std::find_if(stage_.dims.begin(), stage_.dims.end(),
                                   [&](const Dim& candidate) { return candidate.id == other; });
+    const auto piece = pieces_.find(static_cast<int>(dim - stage_.dims.begin()));
+    if (piece != pieces_.end() && piece->second.kind == Piece::Kind::Whole) continue;  // all of it is
     const Expr within =
         t_.pool().apply(Prim::And, {t_.compare(Prim::Le, dim->lo, at), t_.compare(Prim::Lt, at, dim->hi)});
     inside = inside ? t_.pool().apply(Prim::And, {inside, within}) : within;
   }
   Code computed = row(level, lo, hi);
   if (!inside) return computed;
-  std::vector<Expr> at = place(role);
-  at.pop_back();
-  If split{inside, std::move(computed), {}};
-  split.otherwise.push_back(bring_row(role, std::move(at), lo, hi));
+  If split{inside, std::move(computed), bring_rows(level, lo, hi)};
   Code code;
   code.push_back({std::move(split)});
   return code;
@@ -551,7 +551,7 @@ Expr StageNest::may_leave_box(int level, std::int64_t capacity) {
   const Dim& dim = stage_.dims[levels_[level].dim];
   Expr when = t_.compare(Prim::Lt, dim.lo, dim.hi);
   bool may = true;
-  visit(at_point(role.output->value), [&](Expr node) {
+  const auto look = [&](Expr node) {
     const Read* read = as<Read>(node);
     may = may && !as<Invoke>(node) && (read || !is_partial(node, t_.program().functions));
     if (!read || read->rules.empty()) return;
@@ -574,7 +574,8 @@ Expr StageNest::may_leave_box(int level, std::int64_t capacity) {
     when = t_.pool().apply(
         Prim::And, {when, shift->value.i < 0 ? t_.compare(Prim::Lt, t_.number(0), row)
                                              : t_.compare(Prim::Lt, t_.add(row, t_.number(1)), rows)});
-  });
+  };
+  at_all_unrolled(level + 1, [&] { visit(at_point(role.output->value), look); });
   return may ? when : Expr{};
 }
 
@@ -605,10 +606,8 @@ Code StageNest::whole_strip(int level, Expr strip, Expr end, std::int64_t capaci
   If choice{whole, {}, segmented(level, strip, end)};
   choice.then = full_strip(level, strip, capacity);
   if (leaves) {
-    std::vector<Expr> row = place(roles_.front());
-    row.pop_back();
-    choice.then.push_back(bring_row(roles_.front(), row, strip, t_.min(t_.max(strip, dim.lo), end)));
-    choice.then.push_back(bring_row(roles_.front(), row, t_.max(t_.min(end, dim.hi), strip), end));
+    append(choice.then, bring_rows(level, strip, t_.min(t_.max(strip, dim.lo), end)));
+    append(choice.then, bring_rows(level, t_.max(t_.min(end, dim.hi), strip), end));
   }
   Code code;
   code.push_back({std::move(choice)});
@@ -632,17 +631,19 @@ Code StageNest::streamed(int level, Expr lo, Expr hi) {
   const Expr strip = t_.index(strips.strip);
   for (Role& role : roles_) {
     if (role.schedule.stream_above < 0) continue;
-    const Array& array = t_.program()[role.output->array];
-    Window window{{}, role.target, {}, role.schedule.stream_above};
-    for (Expr e : place(role)) window.at.push_back(t_.substitute(e, dim.id, strip));
-    const std::string name = array.name + "_strip";
-    window.view = t_.new_array(name, array.type, {t_.number(capacity)});
-    role.view = window.view;
+    const Array array = t_.program()[role.output->array];
     role.view_origin = strip;
-    strips.windows.push_back(std::move(window));
+    at_all_unrolled(level + 1, [&] {
+      if (role.views.contains(copy_in(role))) return;  // the same row: a fold is unrolled
+      Window window{{}, role.target, {}, role.schedule.stream_above};
+      for (Expr e : place(role)) window.at.push_back(t_.substitute(e, dim.id, strip));
+      window.view = t_.new_array(array.name + "_strip", array.type, {t_.number(capacity)});
+      role.views[copy_in(role)] = window.view;
+      strips.windows.push_back(std::move(window));
+    });
   }
   strips.body = whole_strip(level, strip, t_.index(strips.end), capacity);
-  for (Role& role : roles_) role.view = {};
+  for (Role& role : roles_) role.views.clear();
   Code code;
   code.push_back({std::move(strips)});
   return code;

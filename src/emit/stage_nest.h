@@ -97,8 +97,8 @@ class StageNest {
     ArrayId target;
     std::vector<Expr> prefix;  // subscripts before those of the write map (the part)
     ArrayId partial;           // private results of the parts
-    // streaming
-    ArrayId view;
+    // streaming: the strip of the row that each copy of unrolled dimensions writes
+    std::map<std::vector<std::int64_t>, ArrayId> views;
     Expr view_origin;
     // group
     int table_of = -1;  // the earlier role whose table of keys it uses, or -1: it has one
@@ -161,6 +161,7 @@ class StageNest {
   bool splits_before(int level) const;
   Code split(int level);
   Code split_copies(std::vector<int> copies, std::vector<int> lanes, int level);
+  Expr rows_belong_together(int dim);
   Code split_lanes(std::vector<int> lanes, int level);
   Code one_by_one(int level);
   Code lanes(int level);
@@ -179,6 +180,7 @@ class StageNest {
   Code effects();
   Code consume(Role& role, Expr value);
   Code complete(Role& role, Expr value);
+  ArrayId view_of(const Role& role) const;
   Statement into_view(const Role& role, Expr value);
   Code scan_step(Role& role, Expr value);
   Code open(Role& role, int level);
@@ -202,6 +204,7 @@ class StageNest {
   Code init_target(const Role& role);
   Code bring_over(Role& role);
   Statement bring_row(const Role& role, std::vector<Expr> row, Expr lo, Expr hi);
+  Code bring_rows(int level, Expr lo, Expr hi);
   std::vector<Range> box_of(const Role& role);
   bool writes_box(const Role& role) const;
   bool can_loop_over_whole() const;

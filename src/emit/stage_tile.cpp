@@ -2,7 +2,10 @@
 // code where a piece is not whole; and tiles of accumulators that are held in local variables.
 #include "emit/stage_nest.h"
 
+#include "base/memory.h"
+
 #include <algorithm>
+#include <numeric>
 
 namespace twill::nest {
 
@@ -55,6 +58,30 @@ Code StageNest::split(int level) {
   return split_copies(std::move(copies), std::move(wide), level);
 }
 
+/// When the copies of a whole piece can be written side by side, beyond that it is whole: all of its rows are
+/// in the box that is computed, and where they are written past the caches, cache lines begin at the same
+/// places in all of them. Null: always.
+Expr StageNest::rows_belong_together(int dim) {
+  Expr together;
+  const auto also = [&](Expr e) { together = together ? t_.pool().apply(Prim::And, {together, e}) : e; };
+  if (over_whole_) {
+    also(t_.compare(Prim::Le, stage_.dims[dim].lo, ranges_[dim].lo));
+    also(t_.compare(Prim::Le, ranges_[dim].hi, stage_.dims[dim].hi));
+  }
+  for (const Role& role : roles_) {
+    if (role.schedule.stream_above < 0 || !is<Cat>(role.output->combine[dim])) continue;
+    const Array& array = t_.program()[role.output->array];
+    const std::size_t size = byte_size(array.type);
+    const auto line = static_cast<std::int64_t>(cache_line / std::gcd(cache_line, size));
+    const Expr beyond = t_.pool().apply(Prim::Mod, {array.shape.back(), t_.number(line)});
+    Expr bytes = t_.number(static_cast<std::int64_t>(size));
+    for (const Expr extent : array.shape) bytes = t_.mul(bytes, extent);
+    also(t_.pool().apply(Prim::Or, {t_.compare(Prim::Eq, beyond, t_.number(0)),
+                                    t_.compare(Prim::Lt, bytes, t_.number(role.schedule.stream_above))}));
+  }
+  return together;
+}
+
 /// As many copies as the pieces have points or, if one of them is not whole, one point after the other.
 Code StageNest::split_copies(std::vector<int> copies, std::vector<int> wide, int level) {
   if (copies.empty()) return split_lanes(std::move(wide), level);
@@ -65,6 +92,7 @@ Code StageNest::split_copies(std::vector<int> copies, std::vector<int> wide, int
     const std::int64_t count = levels_[piece_level(dim)].cut.count;
     const Expr whole = t_.compare(Prim::Eq, t_.sub(range.hi, range.lo), t_.number(count));
     fits = fits ? t_.pool().apply(Prim::And, {fits, whole}) : whole;
+    if (const Expr together = rows_belong_together(dim)) fits = t_.pool().apply(Prim::And, {fits, together});
     pieces_[dim] = {Piece::Kind::Whole, range.lo, {}, count, {}};
   }
   If choice{fits, {}, {}};
@@ -296,7 +324,7 @@ Code StageNest::close_tile(Role& role) {
   return over_tile(role, [&] {
     Code code;
     const Expr value = t_.read(role.held.at(copy_in(role)), lane_in(role));
-    code.push_back(role.view ? into_view(role, value) : t_.put(role.target, place(role), value));
+    code.push_back(view_of(role) ? into_view(role, value) : t_.put(role.target, place(role), value));
     return code;
   });
 }

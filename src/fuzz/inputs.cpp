@@ -137,7 +137,7 @@ double estimated_points(const Program& program, const std::map<SymbolId, std::in
 
 std::vector<Data> random_inputs(const Program& program, Rng& rng, std::int64_t most_points) {
   std::map<SymbolId, std::int64_t> sizes;
-  std::vector<std::int64_t> choices = {0, 1, 2, 3, 5, 8, 17, 33};
+  std::vector<std::int64_t> choices = {0, 1, 2, 3, 5, 8, 16, 17, 33};
   for (; !choices.empty(); choices.pop_back()) {
     for (const Symbol& symbol : program.symbols)
       if (symbol.origin == Symbol::Origin::Input) sizes[symbol.id] = rng.pick(choices);

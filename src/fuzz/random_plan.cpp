@@ -29,6 +29,7 @@ class Proposer {
     } else {
       levels = points();
       tile(levels);
+      if (rng_.chance(20)) rows(levels);
     }
     lanes(levels);
     const std::size_t before = levels.size();
@@ -83,6 +84,16 @@ class Proposer {
         levels.insert(levels.begin() + at, {d, {Cut::Kind::Step, rng_.pick({2, 3, 4, 5, 7, 16})}, By::Seq});
       }
     }
+  }
+
+  /// Several points of a dimension side by side, inside of all other loops.
+  void rows(std::vector<ChainLevel>& levels) {
+    if (levels.size() < 2) return;
+    const auto at = static_cast<std::size_t>(rng_.below(static_cast<int>(levels.size()) - 1));
+    if (levels[at].cut != Cut{}) return;
+    const int dim = levels[at].dim;
+    levels[at].cut = {Cut::Kind::Step, rng_.pick({2, 3, 4})};
+    levels.push_back({dim, {}, By::Unroll});
   }
 
   /// An output with a folded dimension, or -1.
@@ -182,7 +193,7 @@ class Proposer {
     const bool alias = output.into && rng_.chance(60);
     const bool stream = rng_.chance(30);
     if (alias || stream)
-      cluster.stores.push_back({0, o, alias ? Keep::Alias : Keep::Full, stream ? rng_.pick({0, 0, 64}) : -1});
+      cluster.stores.push_back({0, o, alias ? Keep::Alias : Keep::Full, stream ? rng_.pick({0, 0, 64, 4096}) : -1});
   }
 
   const Stage& stage_;

@@ -46,6 +46,11 @@ constexpr std::int64_t block_rows = 16;
 /// still in the first-level cache when the next row reads it again.
 constexpr std::int64_t block_elements = 512, block_lines = 4;
 
+/// So many rows of a block are computed side by side, if the body is no longer than this: a row that is read
+/// for one of them serves its neighbours from a register.
+constexpr std::int64_t rows_at_once = 4;
+constexpr int most_operations_of_rows = 32;
+
 /// The share of the points of a slice that may be computed again in a neighbouring tile.
 constexpr double most_again = 0.5;
 
@@ -299,7 +304,7 @@ class Proposer {
   }
 
   /// Cuts the outermost dimension along which the stage reads neighbours, and the one inside of it, so that
-  /// the loops run through small blocks. Returns that dimension.
+  /// the loops run through small blocks, several rows at once. Returns that dimension.
   std::optional<int> cut_blocks(std::vector<ChainLevel>& levels) const {
     std::size_t points = 0;  // loops that are not unrolled
     for (const ChainLevel& level : levels) {
@@ -319,9 +324,22 @@ class Proposer {
       levels.insert(
           levels.begin() + static_cast<std::ptrdiff_t>(l),
           {{rows, {Cut::Kind::Step, block_rows}, By::Seq}, {inner, {Cut::Kind::Step, width}, By::Seq}});
+      if (inner == vector_dim_ && small_.empty() && operations() <= most_operations_of_rows) {
+        levels[l + 2].cut = {Cut::Kind::Step, rows_at_once};
+        levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(l) + 4, {rows, {}, By::Unroll});
+      }
       return rows;
     }
     return std::nullopt;
+  }
+
+  /// What the body computes at a point.
+  int operations() const {
+    int count = 0;
+    for_each_expr(stage_, [&](Expr root) {
+      visit(root, [&](Expr node) { count += as<Apply>(node) || as<Read>(node) ? 1 : 0; });
+    });
+    return count;
   }
 
   void give_to_cores(std::vector<ChainLevel>& levels, std::optional<int> blocked, Cluster& cluster) const {

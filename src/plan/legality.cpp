@@ -649,8 +649,6 @@ class Judge {
       const bool unrolled_fold = is<Fold>(combine) && levels_of(static_cast<int>(d)).front() > point_level_;
       if (!is<Cat>(combine) && !unrolled_fold)
         refuse("illegal-stream", name + " is combined along '" + dim_name(static_cast<int>(d)) + "'");
-      if (is<Cat>(combine) && levels_of(static_cast<int>(d)).back() > point_level_)
-        refuse("illegal-stream", "'" + dim_name(static_cast<int>(d)) + "' is unrolled");
     }
     const DimId index = stage_.dims[point.dim].id;
     for (std::size_t s = 0; s < output.at.size(); ++s) {
