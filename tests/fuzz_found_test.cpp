@@ -256,6 +256,21 @@ const Found found[] = {
         v = a with { x[i] <- 7 | i, x[i] < 0 }
       }
     )"},
+    {"AFilterAndAFoldThatReplaces", R"(
+      def f(x: i32[N + 1]) -> v {
+        c = [ x[i] | i < N, x[i] > 90 ]
+        stage v(k < c_len, i < N) { out v: i32[N + 1] at [i] into x = fold(*, k) cat(i) 0 }
+      }
+    )"},
+    {"AFoldThatReplacesATriangle", R"(
+      def f(x: f64[N, M], c: f64[M, M]) -> v { v[i, j] into c = sum(k < N) x[k, i] * x[k, j] where i <= j < M }
+    )"},
+    {"AFoldThatReplacesATile", R"(
+      def f(a: f32[N, K], b: f32[K, M], c: f32[N, M]) -> v { v[i, j] into c = sum(k < K) a[i, k] * b[k, j] }
+    )"},
+    {"PointsWithoutALoopThatReplaceABox", R"(
+      def f(x: i64[N + 1]) -> v { v[i < N] into x = 0 }
+    )"},
 };
 
 std::string name_of_found(const testing::TestParamInfo<Found>& one) { return one.param.name; }
@@ -357,8 +372,8 @@ TEST(FuzzFoundPlan, OutputsThatAskForDifferentOrdersAreRefused) {
   }
 }
 
-/// A recurrence of 4000 steps, each of which folds 4000 values with an operator that is no plain one: to follow
-/// all of them would take minutes.
+/// A recurrence of 4000 steps, each of which folds 4000 values with an operator that is no plain one: to
+/// follow all of them would take minutes.
 TEST(FuzzFoundBounds, AreGivenUpWhereLoopsAreNested) {
   const Program program = parse_program("found", R"(
       op creep(a: f64, b: f64) -> f64 associative commutative {

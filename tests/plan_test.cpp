@@ -95,7 +95,7 @@ TEST(Plan, TextThatIsNoPlanIsRefused) {
 
 TEST(DefaultPlan, OrdersLoopsForContiguousAccess) {
   EXPECT_EQ(default_loops("def s(a: f32[I, J]) -> c { c[j] = sum(i) a[i, j] }"),
-            "core step 1024 j / seq i / simd j");
+            "core parts j / seq step 1024 j / seq i / simd j");
   EXPECT_EQ(default_loops("def s(a: f32[I, K]) -> y { y[i] = sum(k) a[i, k] }"), "core i / simd k");
   EXPECT_EQ(default_loops("def t(a: f32[N, M]) -> b { b[j, i] = a[i, j] }"), "core j / simd i");
 }
@@ -135,13 +135,13 @@ TEST(DefaultPlan, WritesOutSmallFolds) {
 TEST(DefaultPlan, RunsThroughNeighboursInBlocks) {
   EXPECT_EQ(default_loops(
                 "def v(u: f32[H, W]) -> v { v[y, x] into u = u[y-1, x] + u[y+1, x] where 0 < y < H - 1 }"),
-            "core parts y / seq step 16 y / seq step 512 x / seq y / simd x");
+            "core parts y / seq step 16 y / seq step 512 x / seq step 4 y / simd x / unroll y");
   EXPECT_EQ(
       default_loops("def v(u: f32[D, H, W]) -> v { v[z, y, x] = sum(k < 3) u[clamp(z + k - 1), y, x] }"),
       "core parts z / seq step 16 z / seq step 4 y / seq z / seq y / simd x / unroll k");
   // Planes of colours are few, and their rows are shared by the cores.
   EXPECT_EQ(default_loops("def v(u: f32[3, H, W]) -> v { v[c, y, x] = u[c, clamp(y-1), x] + u[c, y, x] }"),
-            "core parts y / seq c / seq step 16 y / seq step 512 x / seq y / simd x");
+            "core parts y / seq c / seq step 16 y / seq step 512 x / seq step 4 y / simd x / unroll y");
   // Neighbours in a row are no reason.
   EXPECT_EQ(default_loops("def v(u: f32[H, W]) -> v { v[y, x] = u[y, x] + u[y, clamp(x+1)] }"),
             "core y / simd x");

@@ -69,6 +69,27 @@ TEST(Slice, GrowsFromStageToStage) {
             (Slices{{"a", "i-3 .. i+34"}, {"b", "i-2 .. i+33, all"}, {"c", "i .. i+31, all"}}));
 }
 
+/// A span that ends up behind the last element means that one, and what it reads lies before what the span
+/// itself would read.
+TEST(Slice, ReachesBackFromTheBorder) {
+  const char* const text =
+      "def f(u: f32[N]) -> c { a[i] = 2 * u[i]\n"
+      "b[i] = a[pad(i - 2, 0)] + a[clamp(i + 5)]\n"
+      "c[i] = b[clamp(i + 1)] }";
+  EXPECT_EQ(slices(text, {4}), (Slices{{"a", "i-2 .. i+9"}, {"b", "i+1 .. i+4"}}));
+  EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\n"
+                   "b[i] = a[clamp(i + 3)]\n"
+                   "c[i] = b[clamp(i - 6)] }",
+                   {4}),
+            (Slices{{"a", "i-3 .. i+3"}, {"b", "i-6 .. i-3"}}));
+  EXPECT_EQ(slices("def f(u: f32[N], v: f32[M]) -> c { a[i] = 2 * u[i]\n"
+                   "b[i] = a[clamp(i + 1)]\n"
+                   "c[i < M] = v[i] * b[clamp(i)] }",
+                   {4}),
+            (Slices{{"a", "all"}, {"b", "all"}}))
+      << "nobody knows how far M is behind N";
+}
+
 TEST(Slice, OfPyramidsIsStridedOrHalved) {
   EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\n"
                    "c[i < N / 2] = a[2 * i] + a[2 * i + 1] }",

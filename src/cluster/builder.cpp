@@ -1,5 +1,6 @@
 #include "cluster/builder.h"
 
+#include "fuse/direction.h"
 #include "fuse/profit.h"
 #include "fuse/share.h"
 
@@ -129,6 +130,8 @@ std::optional<Reason> ClusterBuilder::why_not_one(const Set& first, const Set& s
     for (const int holder : {first.holder, second.holder})
       if (is_product(region_.program, joiner_[holder]))
         return reason("tile", a, b, "'" + joiner_[holder].name + "' has tiles of its own in registers");
+    if (walk_apart(joiner_[first.holder], joiner_[second.holder]))
+      return reason("jumps", a, b, "one of them would jump through memory in the order of the other");
   }
   const bool hands_on =
       std::any_of(joiner_[first.holder].outputs.begin(), joiner_[first.holder].outputs.end(),

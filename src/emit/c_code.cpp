@@ -215,6 +215,27 @@ void CCode::serial_loop(const For& s) {
   if (!worst.empty()) line("bad = " + worst + ";");
 }
 
+namespace {
+
+/// Do loops in the code run from or to somewhere that depends on the index (and not on data)?
+bool bounds_mention(const Code& code, DimId index) {
+  return std::any_of(code.begin(), code.end(), [&](const Statement& statement) {
+    return std::visit(
+        [&](const auto& s) {
+          bool found = false;
+          const auto depends = [&](Expr e) { return mentions(e, index) && !reads_data(e); };
+          if constexpr (requires { s.lo, s.hi; }) found = depends(s.lo) || depends(s.hi);
+          if constexpr (requires { s.body; }) found = found || bounds_mention(s.body, index);
+          if constexpr (requires { s.then; })
+            found = found || bounds_mention(s.then, index) || bounds_mention(s.otherwise, index);
+          return found;
+        },
+        statement.kind);
+  });
+}
+
+}  // namespace
+
 /// Its body becomes a function of what it uses.
 void CCode::shared_loop(const For& s) {
   std::vector<const For*> together{&s};
@@ -281,13 +302,17 @@ void CCode::shared_loop(const For& s) {
   for (const For* f : together) heads.push_back(loop_head(*f));
   const std::string collapse =
       together.size() > 1 ? " collapse(" + std::to_string(together.size()) + ")" : "";
+  // Where some iterations have more to do than others, as in a triangle, workers take them in turns.
+  const bool uneven = s.step == 1 && std::any_of(together.begin(), together.end(), [&](const For* f) {
+                        return bounds_mention(body, f->index);
+                      });
+  const std::string schedule = uneven ? "schedule(static, 1)" : "schedule(static)";
   if (uses.streams) {
     w_->text += "#pragma omp parallel" + condition + " reduction(max : bad)\n";
     open("{");
-    w_->text += "#pragma omp for schedule(static)" + collapse + " nowait\n";
+    w_->text += "#pragma omp for " + schedule + collapse + " nowait\n";
   } else {
-    w_->text +=
-        "#pragma omp parallel for schedule(static)" + collapse + condition + " reduction(max : bad)\n";
+    w_->text += "#pragma omp parallel for " + schedule + collapse + condition + " reduction(max : bad)\n";
   }
   for (const std::string& head : heads) open(head);
   const std::string done = c_.names.fresh("code");

@@ -349,7 +349,8 @@ Code StageNest::open(Role& role, int level) {
     if (group.first_level != level) continue;
     const bool outermost = &group == &role.folds.front();
     if (group.in_memory) {
-      if (!role.output->accumulates || role.partial) append(code, init_region(role, group));
+      if (!role.output->accumulates || role.partial)
+        add_guarded(code, has_points(role), init_region(role, group));
       continue;
     }
     if (role.tile_loop >= 0) continue;
@@ -403,6 +404,18 @@ Expr StageNest::row_of(const Role& role) {
     row = t_.add(t_.mul(row, t_.sub(dim.hi, dim.lo)), t_.sub(t_.index(dim.id), dim.lo));
   }
   return row;
+}
+
+/// Does a fold that replaces elements have something to replace them with? Null: it is none.
+Expr StageNest::has_points(const Role& role) {
+  if (!role.output->into || role.output->accumulates) return {};
+  Expr all;
+  for (std::size_t d = 0; d < stage_.dims.size(); ++d) {
+    if (!is<Fold>(role.output->combine[d])) continue;
+    const Expr some = t_.compare(Prim::Lt, at_point(stage_.dims[d].lo), at_point(stage_.dims[d].hi));
+    all = all ? t_.pool().apply(Prim::And, {all, some}) : some;
+  }
+  return all;
 }
 
 /// Sets the part of the target that the loops inside of the fold accumulate into to the identity.

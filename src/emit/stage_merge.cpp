@@ -25,12 +25,21 @@ const Scatter* scatter_of(const Output& output) {
 
 Expr StageNest::total_points() {
   Expr total = t_.number(1);
+  std::vector<std::pair<DimId, Expr>> middles;  // bounds may depend on indices further out
   for (const Dim& dim : stage_.dims) {
     if (!dim.hi) continue;
+    Expr lo = dim.lo, hi = dim.hi;
+    for (const auto& [index, middle] : middles) {
+      if (reads_data(lo) || reads_data(hi)) break;
+      lo = t_.substitute(lo, index, middle);
+      hi = t_.substitute(hi, index, middle);
+    }
     const bool depends = std::any_of(stage_.dims.begin(), stage_.dims.end(), [&](const Dim& other) {
-      return mentions(dim.lo, other.id) || mentions(dim.hi, other.id);
+      return mentions(lo, other.id) || mentions(hi, other.id);
     });
-    if (!depends) total = t_.mul(total, t_.sub(dim.hi, dim.lo));
+    if (depends) continue;
+    total = t_.mul(total, t_.sub(hi, lo));
+    middles.emplace_back(dim.id, t_.div(t_.add(lo, hi), t_.number(2)));
   }
   return total;
 }
@@ -118,7 +127,8 @@ bool StageNest::writes_box(const Role& role) const {
   if (output.guard || scatter_of(output) || !role.checked.empty()) return false;
   if (!role.folds.empty() && role.folds.front().in_memory) return false;
   // A fold over nothing leaves its element as it was.
-  for (std::size_t d = 0; d < stage_.dims.size() && role.touched; ++d) {
+  const bool replaces = !role.folds.empty() && output.into && !output.accumulates;
+  for (std::size_t d = 0; d < stage_.dims.size() && replaces; ++d) {
     const Literal *lo = as<Literal>(stage_.dims[d].lo), *hi = as<Literal>(stage_.dims[d].hi);
     if (is<Fold>(output.combine[d]) && !(lo && hi && lo->value.i < hi->value.i)) return false;
   }
@@ -185,10 +195,8 @@ Statement StageNest::bring_row(const Role& role, std::vector<Expr> row, Expr lo,
 /// The same of the rows of all copies inside of a loop.
 Code StageNest::bring_rows(int level, Expr lo, Expr hi) {
   const Role& role = roles_.front();
-  std::set<std::vector<std::int64_t>> done;
   Code code;
-  at_all_unrolled(level + 1, [&] {
-    if (!done.insert(copy_in(role)).second) return;  // the same row: a fold is unrolled
+  at_all_rows(role, level + 1, [&] {
     std::vector<Expr> row = place(role);
     row.pop_back();
     code.push_back(bring_row(role, std::move(row), lo, hi));

@@ -54,7 +54,8 @@ void StageNest::find_roles() {
     find_folds(role);
     const std::string name = t_.program()[output.array].name;
     // A fold inside of a scan has a value for every point of that.
-    if (!role.folds.empty() && output.into && !output.accumulates && role.scan_dim < 0)
+    const bool replaces = !role.folds.empty() && output.into && !output.accumulates && role.scan_dim < 0;
+    if (replaces && role.tile_loop < 0 && !role.folds.front().in_memory)
       role.touched = t_.new_variable(name + "_touched", Scalar::Bool);
     for (int l = 0; l < static_cast<int>(levels_.size()); ++l) {
       const bool whole_part = levels_[l].cut.kind == Cut::Kind::Parts;
@@ -372,10 +373,23 @@ bool StageNest::adds_up(int level) const {
 void StageNest::at_all_unrolled(int level, const std::function<void()>& action) {
   if (level == static_cast<int>(levels_.size())) return action();
   const int dim = levels_[level].dim;
-  copy_[dim] = 0;
   for (Expr value : copies_of(dim)) {
     fixed_[stage_.dims[dim].id] = value;
     at_all_unrolled(level + 1, action);
+  }
+  fixed_.erase(stage_.dims[dim].id);
+}
+
+/// For every element of an output that the unrolled dimensions lead to.
+void StageNest::at_all_rows(const Role& role, int level, const std::function<void()>& action) {
+  while (level < static_cast<int>(levels_.size()) && is<Fold>(role.output->combine[levels_[level].dim]))
+    ++level;
+  if (level == static_cast<int>(levels_.size())) return action();
+  const int dim = levels_[level].dim;
+  copy_[dim] = 0;
+  for (Expr value : copies_of(dim)) {
+    fixed_[stage_.dims[dim].id] = value;
+    at_all_rows(role, level + 1, action);
     ++copy_[dim];
   }
   fixed_.erase(stage_.dims[dim].id);
@@ -633,8 +647,7 @@ Code StageNest::streamed(int level, Expr lo, Expr hi) {
     if (role.schedule.stream_above < 0) continue;
     const Array array = t_.program()[role.output->array];
     role.view_origin = strip;
-    at_all_unrolled(level + 1, [&] {
-      if (role.views.contains(copy_in(role))) return;  // the same row: a fold is unrolled
+    at_all_rows(role, level + 1, [&] {
       Window window{{}, role.target, {}, role.schedule.stream_above};
       for (Expr e : place(role)) window.at.push_back(t_.substitute(e, dim.id, strip));
       window.view = t_.new_array(array.name + "_strip", array.type, {t_.number(capacity)});
@@ -642,6 +655,7 @@ Code StageNest::streamed(int level, Expr lo, Expr hi) {
       strips.windows.push_back(std::move(window));
     });
   }
+  if (strips.windows.empty()) return segmented(level, lo, hi);  // there are no rows
   strips.body = whole_strip(level, strip, t_.index(strips.end), capacity);
   for (Role& role : roles_) role.views.clear();
   Code code;

@@ -142,6 +142,7 @@ class StageNest {
   Code settle_rules(int level, DimId index);
   bool adds_up(int level) const;
   void at_all_unrolled(int level, const std::function<void()>& action);
+  void at_all_rows(const Role& role, int level, const std::function<void()>& action);
   bool active(const Role& role) const;
   bool active_first(const Role& role) const;
   /// Does this pass learn what the output's parts need of each other, without the values themselves?
@@ -186,6 +187,7 @@ class StageNest {
   Code open(Role& role, int level);
   Code close(Role& role, int level);
   Code init_region(const Role& role, const FoldGroup& group);
+  Expr has_points(const Role& role);
   Code fold_into(const FoldGroup& group, const Role& role, Expr value);
   std::vector<bool> checks_of(const Role& role) const;
   Expr old_value(const Role& role);

@@ -321,12 +321,17 @@ Code StageNest::open_tile(Role& role) {
 }
 
 Code StageNest::close_tile(Role& role) {
-  return over_tile(role, [&] {
-    Code code;
+  Code code = over_tile(role, [&] {
+    Code store;
     const Expr value = t_.read(role.held.at(copy_in(role)), lane_in(role));
-    code.push_back(view_of(role) ? into_view(role, value) : t_.put(role.target, place(role), value));
-    return code;
+    store.push_back(view_of(role) ? into_view(role, value) : t_.put(role.target, place(role), value));
+    return store;
   });
+  const Expr replaces = role.folds.front().in_memory ? Expr{} : has_points(role);
+  if (!replaces) return code;
+  Code guarded;
+  guarded.push_back({If{replaces, std::move(code), {}}});
+  return guarded;
 }
 
 }  // namespace twill::nest

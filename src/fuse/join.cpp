@@ -264,6 +264,10 @@ class Judge {
         return no("combine", quoted(output.array) + " has one element for each of " + elements);
       if (is<Append>(combine) && output.offsets)
         return no("combine", quoted(output.array) + " has rows for " + elements);
+      if (meeting.collection && meeting.collection->guard && output.into && !output.accumulates &&
+          is<Fold>(combine))
+        return no("version",
+                  quoted(output.array) + " keeps its old elements if there are none of " + elements);
       for (const Expr e : output.at) look(e);
       for (const Expr extent : program_[output.array].shape) look(extent);
     }

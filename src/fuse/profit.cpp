@@ -1,5 +1,6 @@
 #include "fuse/profit.h"
 
+#include "fuse/direction.h"
 #include "fuse/share.h"
 #include "program/index_use.h"
 #include "program/regroup.h"
@@ -213,6 +214,13 @@ std::optional<Reason> why_worse_to_share(const Program& program, const Stage& fi
   }
   if (const auto dim = too_short_to_share(program, first, second))
     return no("short", "the loop over '" + *dim + "' is too short to be all that runs in parallel");
+  const std::array stages = {&first, &second};
+  const int depth = most_shared(program, stages);
+  for (const Stage* stage : stages) {
+    if (depth == 1 && jumps_inside(*stage, depth))
+      return no("jumps", "in an iteration over '" + stage->dims.front().name + "' alone, '" + stage->name +
+                             "' would jump through memory");
+  }
   const bool twice = std::any_of(second.outputs.begin(), second.outputs.end(), [](const Output& output) {
     return is<Scan>(output.combine.front()) || is<Append>(output.combine.back());
   });

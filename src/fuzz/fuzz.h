@@ -15,6 +15,7 @@ struct FuzzOptions {
   int jobs = 0;            // processes at a time; 0: one per core
   int most_failures = 5;   // ends after so many
   bool shrink = true;
+  bool optimise = false;  // compile all kernels with the usual flags, rather than most of them quickly
   JudgeOptions judge;
   std::function<void(int done, int total, int failures)> progress;
 };

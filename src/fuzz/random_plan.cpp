@@ -193,7 +193,8 @@ class Proposer {
     const bool alias = output.into && rng_.chance(60);
     const bool stream = rng_.chance(30);
     if (alias || stream)
-      cluster.stores.push_back({0, o, alias ? Keep::Alias : Keep::Full, stream ? rng_.pick({0, 0, 64, 4096}) : -1});
+      cluster.stores.push_back(
+          {0, o, alias ? Keep::Alias : Keep::Full, stream ? rng_.pick({0, 0, 64, 4096}) : -1});
   }
 
   const Stage& stage_;

@@ -68,7 +68,8 @@ std::optional<Kernel> compiled(const FuzzCase& one, const Plan& plan, const Judg
     Compilation compilation = compile(one.program, options.machine, compile_options);
     CompileOptions compiler;
     compiler.flags = kernel_flags(one.program->strict);
-    compiler.flags.insert(compiler.flags.end(), options.compiler_flags.begin(), options.compiler_flags.end());
+    for (const auto* more : {&one.compiler_flags, &options.compiler_flags})
+      compiler.flags.insert(compiler.flags.end(), more->begin(), more->end());
     if (!options.cache.empty()) compiler.cache = options.cache;
     compiler.cache_bytes = std::int64_t{16} << 20;  // few of these kernels are ever run again
     return Kernel(one.program, std::move(*compilation.source), compiler);

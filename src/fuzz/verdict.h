@@ -20,6 +20,7 @@ struct FuzzCase {
   std::vector<Plan> plans;  // of `planned`
   std::vector<std::vector<Data>> inputs;
   bool simplify = true;
+  std::vector<std::string> compiler_flags;  // after the usual ones
 
   /// The program that plans are about: simplified, or as it is.
   std::shared_ptr<const Program> planned() const;
@@ -43,7 +44,7 @@ struct JudgeOptions {
   bool round_trip = true;                   // print and parse
   std::chrono::seconds patience{120};       // what takes longer has no end
   std::filesystem::path cache;              // where kernels are compiled
-  std::vector<std::string> compiler_flags;  // instead of the usual ones
+  std::vector<std::string> compiler_flags;  // after the usual ones and those of the case
   /// Finds fault with a case beside all that is tried anyway; for tests of the fuzzer itself.
   std::function<std::optional<std::string>(const FuzzCase&)> complaint;
 };

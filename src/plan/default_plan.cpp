@@ -194,21 +194,6 @@ class Proposer {
            });
   }
 
-  /// 1 if the last subscript alone moves by one with the index, 0 if none moves, negative otherwise.
-  static int contiguity(std::span<const Expr> subscripts, DimId dim) {
-    int result = 0;
-    for (std::size_t s = 0; s < subscripts.size(); ++s) {
-      const auto factor = factor_of(subscripts[s], dim);
-      if (factor == 0) continue;
-      const bool last = s + 1 == subscripts.size();
-      if (last && factor && (*factor == 1 || *factor == -1) && result == 0)
-        result = 1;
-      else
-        result = -2;
-    }
-    return result;
-  }
-
   /// Fold dimensions with few points, known in advance, that are written out in the innermost loop.
   void find_small_folds() {
     std::int64_t copies = 1;
@@ -355,6 +340,11 @@ class Proposer {
       if (!all_are_cat(level.dim)) break;
       const bool innermost = l + 1 == levels.size() || levels[l + 1].by == By::Unroll;
       if (innermost && l == 0) {
+        levels.insert(levels.begin(), {level.dim, {Cut::Kind::Parts, 0}, By::Core});
+        return;
+      }
+      // Tiles of many points are few: every worker has its own range of them.
+      if (l == 0 && level.cut.count >= accumulator_tile) {
         levels.insert(levels.begin(), {level.dim, {Cut::Kind::Parts, 0}, By::Core});
         return;
       }

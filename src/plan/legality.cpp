@@ -200,8 +200,7 @@ class Judge {
     if (!std::holds_alternative<Formula>(stage_.body)) refuse("illegal-tile", "the body is a block");
     if (may_write_outside(program_, stage_, output))
       refuse("illegal-tile", "data decide where " + name + " is written");
-    if (output.into && !output.accumulates)
-      refuse("illegal-tile", name + " keeps its old value where there is nothing to fold");
+    replaced_before(output, loop + 1, "illegal-tile");
     const Fold* fold = nullptr;
     bool inside = false;
     for (std::size_t l = 0; l < levels_.size(); ++l) {
@@ -426,8 +425,20 @@ class Judge {
         }
       }
     }
-    if (output.into && !output.accumulates)
-      refuse("illegal-order", name + " keeps its old value where there is nothing to fold");
+    replaced_before(output, first, "illegal-order");
+  }
+
+  /// A fold that replaces elements leaves those alone that have no point: whether they have one must be known
+  /// before the loops from a level on.
+  void replaced_before(const Output& output, int level, const char* code) const {
+    if (!output.into || output.accumulates) return;
+    for (int e = 0; e < static_cast<int>(stage_.dims.size()); ++e) {
+      if (!is<Fold>(output.combine[e])) continue;
+      for (int d = 0; d < static_cast<int>(stage_.dims.size()); ++d) {
+        if (bounds_depend(stage_, e, d) && levels_of(d).back() >= level)
+          refuse(code, "'" + array_name(output) + "' keeps its old value where there is nothing to fold");
+      }
+    }
   }
 
   void scanned(const Output& output, int d, const Scan& scan) const {

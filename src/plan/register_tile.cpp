@@ -32,7 +32,7 @@ class Search {
       return std::nullopt;
     bool long_fold = false;
     for (const Output& output : stage_.outputs) {
-      if (output.guard || (output.into && !output.accumulates)) return std::nullopt;
+      if (output.guard) return std::nullopt;
       const Operator* op = nullptr;
       for (std::size_t d = 0; d < output.combine.size(); ++d) {
         const Fold* fold = std::get_if<Fold>(&output.combine[d]);

@@ -31,4 +31,18 @@ std::optional<std::int64_t> factor_of(Expr e, DimId dim) {
   }
 }
 
+int contiguity(std::span<const Expr> subscripts, DimId dim) {
+  int result = 0;
+  for (std::size_t s = 0; s < subscripts.size(); ++s) {
+    const auto factor = factor_of(subscripts[s], dim);
+    if (factor == 0) continue;
+    const bool last = s + 1 == subscripts.size();
+    if (last && factor && (*factor == 1 || *factor == -1) && result == 0)
+      result = 1;
+    else
+      result = -2;
+  }
+  return result;
+}
+
 }  // namespace twill

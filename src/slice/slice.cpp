@@ -6,6 +6,7 @@
 #include "program/positive.h"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 
 namespace twill {
@@ -115,11 +116,52 @@ int dim_of(const Stage& stage, Expr subscript) {
   return -1;
 }
 
+/// The first and the last origin that a tile has, by the variable that stands for it.
+using Origins = std::map<Var, Span>;
+
+Origins origins_of(std::span<const Stage* const> stages, std::span<const std::optional<Slice>> tiled) {
+  Origins origins;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    if (!tiled[i]) continue;
+    for (std::size_t d = 0; d < tiled[i]->size(); ++d) {
+      const auto& span = (*tiled[i])[d];
+      const auto origin = span ? span->lo.as_var() : std::nullopt;
+      const Dim& dim = stages[i]->dims[d];
+      if (!origin || !dim.hi) continue;
+      const auto first = affine_of(dim.lo), end = affine_of(dim.hi);
+      if (first && end && !first->mentions(Var::Kind::Term) && !end->mentions(Var::Kind::Term))
+        origins.emplace(*origin, Span{*first, *end - 1});
+    }
+  }
+  return origins;
+}
+
+/// The least or the greatest value of a sum, whichever tile it is.
+Affine extreme(const Affine& sum, bool upper, const Origins& origins) {
+  Affine result = sum.constant();
+  for (const Affine::Term& term : sum.terms()) {
+    const bool up = upper == (term.factor > 0);
+    if (const Var* var = std::get_if<Var>(&term.atom)) {
+      const auto known = origins.find(*var);
+      const Affine value = known == origins.end() ? Affine(*var) : up ? known->second.hi : known->second.lo;
+      result = result + value * term.factor;
+    } else {
+      const Affine::Division& division = *std::get<1>(term.atom);
+      result = result + floor_div(extreme(division.numerator, up, origins), division.divisor) * term.factor;
+    }
+  }
+  return result;
+}
+
 /// Collects what readers need of a producer.
 class Demand {
  public:
-  explicit Demand(const Stage& producer)
-      : producer_(producer), spans_(producer.dims.size()), whole_(producer.dims.size(), false) {}
+  Demand(const Stage& producer, const Origins& origins)
+      : producer_(producer),
+        origins_(origins),
+        spans_(producer.dims.size()),
+        reached_(producer.dims.size()),
+        whole_(producer.dims.size(), false) {}
 
   void add(const Stage& reader, const Slice& slice) {
     const Values values(reader, slice);
@@ -136,12 +178,11 @@ class Demand {
     });
   }
 
-  Slice result() const {
-    Slice slice(producer_.dims.size());
-    for (std::size_t d = 0; d < slice.size(); ++d)
-      if (!whole_[d] && spans_[d] && width_of(*spans_[d])) slice[d] = spans_[d];
-    return slice;
-  }
+  Slice result() const { return known(spans_); }
+
+  /// The indices that are computed: those of the span and, where it lies outside of the range, the nearest
+  /// one inside. What the producer reads itself is found from these.
+  Slice reached() const { return known(reached_); }
 
  private:
   void add(int dim, Expr subscript, Boundary rule, const Values& values) {
@@ -149,15 +190,35 @@ class Demand {
     std::optional<Span> span;
     const bool stays = rule != Boundary::Mirror && rule != Boundary::Wrap;
     if (stays && !whole_[d]) span = values.of(subscript);
+    std::optional<Span> reached = span;
+    if (span && rule != Boundary::Inside) reached = pulled_inside(*span, producer_.dims[d]);
     if (span && spans_[d]) span = hull(*spans_[d], *span);
-    if (span)
-      spans_[d] = span;
-    else
-      whole_[d] = true;
+    if (reached && reached_[d]) reached = hull(*reached_[d], *reached);
+    spans_[d] = span;
+    reached_[d] = reached;
+    whole_[d] = !span || !reached;
+  }
+
+  /// A span that contains the nearest index inside of the range as well, for every tile; nothing if nobody
+  /// knows how far outside the span may lie.
+  std::optional<Span> pulled_inside(const Span& span, const Dim& dim) const {
+    const auto end = affine_of(dim.hi);
+    const auto beyond = end ? most(extreme(span.lo, true, origins_), *end - 1) : std::nullopt;
+    const auto before = most(0, extreme(span.hi, false, origins_));
+    if (!beyond || !before) return std::nullopt;
+    return Span{span.lo - std::max<std::int64_t>(0, *beyond), span.hi + std::max<std::int64_t>(0, *before)};
+  }
+
+  Slice known(const std::vector<std::optional<Span>>& spans) const {
+    Slice slice(producer_.dims.size());
+    for (std::size_t d = 0; d < slice.size(); ++d)
+      if (!whole_[d] && spans_[d] && width_of(*spans_[d])) slice[d] = spans[d];
+    return slice;
   }
 
   const Stage& producer_;
-  std::vector<std::optional<Span>> spans_;
+  const Origins& origins_;
+  std::vector<std::optional<Span>> spans_, reached_;
   std::vector<bool> whole_;
 };
 
@@ -238,18 +299,26 @@ std::optional<Reason> why_not_slice(const Program& program, const Stage& stage) 
 
 std::vector<Slice> slice_backward(std::span<const Stage* const> stages,
                                   std::span<const std::optional<Slice>> tiled) {
-  std::vector<Slice> slices(stages.size());
+  std::vector<Slice> slices(stages.size()), reached(stages.size());
+  Origins origins;
+  try {
+    origins = origins_of(stages, tiled);
+  } catch (const std::overflow_error&) {
+    // Then nobody knows where tiles begin.
+  }
   for (std::size_t i = stages.size(); i-- > 0;) {
     if (tiled[i]) {
-      slices[i] = *tiled[i];
+      slices[i] = reached[i] = *tiled[i];
       continue;
     }
-    Demand demand(*stages[i]);
+    Demand demand(*stages[i], origins);
     try {
-      for (std::size_t k = i + 1; k < stages.size(); ++k) demand.add(*stages[k], slices[k]);
+      for (std::size_t k = i + 1; k < stages.size(); ++k) demand.add(*stages[k], reached[k]);
       slices[i] = demand.result();
+      reached[i] = demand.reached();
     } catch (const std::overflow_error&) {
       slices[i].assign(stages[i]->dims.size(), std::nullopt);  // nobody knows where that is
+      reached[i] = slices[i];
     }
   }
   return slices;

@@ -28,8 +28,7 @@ constexpr const char* examples =
 struct FuzzCommand {
   FuzzOptions options;
   std::vector<std::string> texts;
-  bool text = false, stats = false, no_shrink = false, no_round_trip = false, no_kernels = false,
-       optimise = false;
+  bool text = false, stats = false, no_shrink = false, no_round_trip = false, no_kernels = false;
 };
 
 /// One line that is drawn over and over, on terminals only.
@@ -68,7 +67,6 @@ int run_programs(FuzzCommand command) {
   options.judge.machine = detect_machine();
   // Thousands of kernels that nobody runs again have no place in the cache of the user.
   options.judge.cache = cache_directory() / "fuzz";
-  if (!command.optimise) options.judge.compiler_flags = {"-O1"};
   if (!command.no_kernels) try_compiler(options.judge.cache);
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   if (terminal) options.progress = draw;
@@ -101,7 +99,8 @@ Action add_fuzz(CLI::App& app) {
   app.add_flag("--no-round-trip", command->no_round_trip, "Do not print and parse the programs");
   app.add_flag("--no-kernels", command->no_kernels,
                "Check, print, parse, interpret and simplify the programs, but compile nothing");
-  app.add_flag("--optimise", command->optimise, "Compile kernels with the usual flags instead of -O1");
+  app.add_flag("--optimise", command->options.optimise,
+               "Compile all kernels with the usual flags; otherwise most of them without optimisation");
   app.add_flag("--text", command->text, "Try the parser on random texts instead");
   app.add_option("FILES", command->texts, "With --text: texts to start from")->check(CLI::ExistingFile);
   app.footer(examples);
