@@ -218,6 +218,24 @@ def spmv(ptr, col, val, x):
     return dict(y=f32(dense @ wide(x)))
 
 
+def mesh(nodes, density):
+    rows = sparse(nodes, nodes, density)
+    pairs = int(rows["ptr"][-1])
+    return dict(first=rows["ptr"], col=rows["col"], k=doubles(pairs, 3, 3), m=1 + doubles(nodes, 3),
+                c=doubles(nodes, 3), now=doubles(nodes, 3), before=doubles(nodes, 3), dt=np.float64(0.25))
+
+
+@example("equake.twill", on=[mesh(0, 0.5), mesh(1, 0.9), mesh(13, 0.3), mesh(40, 0.6)],
+         folds=lambda first, col, k, m, c, now, before, dt: 3 * len(m))
+def equake(first, col, k, m, c, now, before, dt):
+    rows = np.repeat(np.arange(len(m)), np.diff(first))
+    force = np.zeros_like(m)
+    np.add.at(force, rows, np.einsum("eij,ej->ei", k, now[col]))
+    damping = 0.5 * dt * c
+    after = (2 * m * now - (m - damping) * before - dt**2 * force) / (m + damping)
+    return dict(next=after, v=(after - before) / (2 * dt))
+
+
 def dominant(n):
     """A matrix that needs no pivoting."""
     return doubles(n, n) + 2 * n * np.eye(n)

@@ -60,6 +60,50 @@ const std::vector<double> numbers = {3, -1, 4, 1, -5, 9, 2, -6, 5, 3.5, 5, -8};
 
 // ---- data decide --------------------------------------------------------------------------------
 
+/// SpMV with a while loop, and what is computed from it: one pass over the mesh, nothing in memory between.
+TEST(CImport, AMeshIsUpdatedInOnePass) {
+  const std::string text = read_file(fs::path(TWILL_ROOT) / "examples" / "equake.c");
+  const auto some = [&](std::vector<std::int64_t> shape) {
+    Data data(Scalar::F64, std::move(shape));
+    for (std::int64_t k = 0; k < data.count(); ++k)
+      data.set(k, Number::of_double(Scalar::F64, 2 + numbers[static_cast<std::size_t>(k) % numbers.size()]));
+    return data;
+  };
+  const std::string printed =
+      check(text, {integer(4), integer(6), data(Scalar::I32, {5}, {0, 2, 2, 5, 6}),
+                   data(Scalar::I32, {6}, {1, 3, 0, 2, 3, 0}), some({6, 3, 3}), some({4, 3}), some({4, 3}),
+                   some({4, 3}), some({4, 3}), some({4, 3}), some({4, 3}), some({4, 3}),
+                   Data::scalar(Number::of_double(Scalar::F64, 0.5))});
+  EXPECT_THAT(printed, testing::HasSubstr("stage force(i < n, e in first[i] .. first[i + 1], a < 3, b < 3)"));
+  const CImport imported = import_text(text);
+  const Compilation compiled =
+      compile(std::make_shared<const Program>(imported.module.programs.at(0)), detect_machine(), {});
+  EXPECT_EQ(compiled.schedule->passes, 1);
+  EXPECT_EQ(compiled.schedule->buffers, 0);
+}
+
+TEST(CImport, AWhileLoopThatCountsIsAForLoop) {
+  const auto with = [](const std::string& loop) {
+    return "void f(int n, int p[n + 1], double x[n], double s[n]) {\n#pragma scop\n"
+           "  for (int i = 0; i < n; i++) {\n    double sum = 0;\n    int last = 0;\n" +
+           loop + "    s[i] = sum + last;\n  }\n#pragma endscop\n}\n";
+  };
+  const std::vector<Data> arguments = {integer(3), data(Scalar::I32, {4}, {0, 1, 1, 3}),
+                                       data(Scalar::F64, {3}, numbers), data(Scalar::F64, {3}, {})};
+  EXPECT_EQ(
+      check(with("    int e = p[i];\n    while (e < p[i + 1]) {\n      sum += x[e];\n      e++;\n    }\n"),
+            arguments),
+      check(with("    for (int e = p[i]; e < p[i + 1]; e++) sum += x[e];\n"), arguments));
+  // What it has counted to is known behind it; and a bound that changes keeps it a while loop.
+  check(with("    int e = p[i];\n    while (e <= p[i]) {\n      sum += x[0];\n      ++e;\n    }\n    last = "
+             "e;\n"),
+        arguments);
+  EXPECT_THAT(check(with("    int e = 0;\n    int end = 9;\n    while (e < end) {\n      end = end - 1;\n"
+                         "      e++;\n    }\n    last = e;\n"),
+                    arguments),
+              testing::HasSubstr("while"));
+}
+
 TEST(CImport, SparseRowsAreFoldsOverDataExtents) {
   EXPECT_EQ(
       check(

@@ -128,13 +128,19 @@ bool reuses_across(const Program& program, const Stage& stage) {
            std::any_of(output.combine.begin(), output.combine.end(), is<Fold>);
   });
   if (!folds) return false;
+  // An index whose range depends on the outermost one moves with it.
+  const DimId outermost = stage.dims.front().id;
+  const auto moves = [&](Expr node) {
+    return mentions(node, outermost) ||
+           std::any_of(stage.dims.begin() + 1, stage.dims.end(), [&](const Dim& dim) {
+             return mentions(node, dim.id) && (mentions(dim.lo, outermost) || mentions(dim.hi, outermost));
+           });
+  };
   bool found = false;
   for_each_expr(stage, [&](Expr root) {
     visit(root, [&](Expr node) {
       const auto* read = as<Read>(node);
-      if (!read || read->rules.empty() || mentions(node, stage.dims.front().id) ||
-          is_small(program[read->array]))
-        return;
+      if (!read || read->rules.empty() || moves(node) || is_small(program[read->array])) return;
       found = found || std::any_of(stage.dims.begin() + 1, stage.dims.end(),
                                    [&](const Dim& dim) { return mentions(node, dim.id); });
     });

@@ -125,7 +125,7 @@ FuzzCase fuzz_case(std::uint64_t seed, const FuzzOptions& options) {
   for (int k = 0; k < options.inputs; ++k) one.inputs.push_back(random_inputs(*one.program, for_inputs));
   if (options.plans < 0) return one;
   // What the C means is seen without any optimisation as well, and three times as fast.
-  const int level = options.optimise ? 2 : rng.weighted({75, 20, 5});
+  const int level = options.optimise ? 2 : rng.weighted({90, 8, 2});
   if (level < 2) one.compiler_flags = {level == 0 ? "-O0" : "-O1"};
   one.simplify = for_plans.chance(75);
   const std::shared_ptr<const Program> planned = one.planned();

@@ -85,6 +85,8 @@ class Reader {
   // ---- statements (c_read_statement.cpp)
   void statement(CXCursor cursor, std::vector<Item>& items);
   void branch(CXCursor cursor, std::vector<Item>& items);
+  bool assigns(CXCursor at, unsigned key) const;
+  bool counted_while(CXCursor cursor, std::vector<Item>& items);
   void while_loop(CXCursor cursor, std::vector<Item>& items, bool first_then_test);
   void assign(CXCursor target, const std::string& op, CXCursor value, CXCursor at, std::vector<Item>& items);
   void step(CXCursor cursor, const std::string& op, CXCursor target, std::vector<Item>& items);

@@ -159,6 +159,74 @@ void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
   items.emplace_back(std::move(inner));
 }
 
+/// Does something below assign to the variable?
+bool Reader::assigns(CXCursor at, unsigned key) const {
+  const auto parts = clang_.children(at);
+  const bool assignment =
+      at.kind == CXCursor_CompoundAssignOperator ||
+      (at.kind == CXCursor_BinaryOperator && parts.size() == 2 && binary_operator(parts) == "=");
+  const bool step = at.kind == CXCursor_UnaryOperator && (source(at).find("++") != std::string::npos ||
+                                                          source(at).find("--") != std::string::npos);
+  if ((assignment || step) && is_variable(parts.at(0), key)) return true;
+  return std::any_of(parts.begin(), parts.end(), [&](CXCursor part) { return assigns(part, key); });
+}
+
+/// `while (e < bound) { …; e++; }` counts like a for loop if nothing else in it changes e or the bound. Only
+/// then it is read.
+bool Reader::counted_while(CXCursor cursor, std::vector<Item>& items) {
+  const auto parts = clang_.children(cursor);
+  const CXCursor test = plain(parts.at(0)), body = parts.at(1);
+  const auto ends = clang_.children(test);
+  const auto statements = clang_.children(body);
+  if (test.kind != CXCursor_BinaryOperator || ends.size() != 2 || body.kind != CXCursor_CompoundStmt ||
+      statements.empty() || plain(ends[0]).kind != CXCursor_DeclRefExpr)
+    return false;
+  const std::string op = binary_operator(ends);
+  const CXCursor counter = plain(ends[0]), advance = plain(statements.back());
+  const Variable* known = find(counter);
+  const unsigned key = clang_.location(clang_.referenced(counter));
+  const auto counted = clang_.children(advance);
+  if ((op != "<" && op != "<=") || !known || known->kind != Variable::Kind::Array ||
+      !nest_.array(known->id).shape.empty() || nest_.array(known->id).is_argument ||
+      is_float(nest_.array(known->id).type) || advance.kind != CXCursor_UnaryOperator ||
+      counted.size() != 1 || !is_variable(counted[0], key) || source(advance).find("++") == std::string::npos)
+    return false;
+  const auto rest = std::span(statements).first(statements.size() - 1);
+  bool changes = std::any_of(rest.begin(), rest.end(), [&](CXCursor at) { return assigns(at, key); });
+  const std::function<void(CXCursor)> look = [&](CXCursor at) {
+    changes =
+        changes || (at.kind == CXCursor_DeclRefExpr && assigns(body, clang_.location(clang_.referenced(at))));
+    for (const CXCursor child : clang_.children(at)) look(child);
+  };
+  look(ends[1]);
+  if (changes) return false;
+
+  const Variable before = *known;
+  const int array = known->id;
+  LoopHead head{key, clang_.spelling(counter), widen(read_of(nest_, array, {}, place(counter))), 1};
+  // Where the line before says what it starts with, the loop starts with that.
+  if (const Assign* start = items.empty() ? nullptr : std::get_if<Assign>(&items.back());
+      start && start->array == array && !start->guard)
+    head.first = widen(start->value);
+  auto inner = std::make_shared<For>();
+  inner->loop = nest_.add_loop({head.name, {}, {}, place(cursor)});
+  const Tree value = loop_range(test, head, inner->loop);
+  variables_[key] = {Variable::Kind::Index, -1, value};
+  open_loops_.push_back(inner->loop);
+  for (const CXCursor at : rest) statement(at, inner->body);
+  open_loops_.pop_back();
+  variables_[key] = before;
+  check_bounds_stay(inner->body, inner->loop, cursor);
+  const Tree end = nest_.loop(inner->loop).hi;
+  items.emplace_back(std::move(inner));
+  Assign last;
+  last.array = array;
+  last.place = place(cursor);
+  last.value = apply("max", {head.first, end}, Scalar::I64, last.place);
+  add(std::move(last), items);
+  return true;
+}
+
 void Reader::check_bounds_stay(const std::vector<Item>& body, int loop, CXCursor cursor) {
   std::set<int> written;
   written_arrays(body, written);

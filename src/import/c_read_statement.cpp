@@ -205,6 +205,7 @@ void Reader::while_loop(CXCursor cursor, std::vector<Item>& items, bool runs_fir
   const auto parts = clang_.children(cursor);
   const CXCursor test = runs_first ? parts.at(1) : parts.at(0), body = runs_first ? parts.at(0) : parts.at(1);
   if (states_) refuse("E0812", cursor, "a while loop inside of a while loop", "nest loops with a counter");
+  if (!runs_first && counted_while(cursor, items)) return;
   if (runs_first) statement(body, items);
   States states;
   auto made = std::make_shared<WhileLoop>();

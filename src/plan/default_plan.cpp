@@ -51,6 +51,9 @@ constexpr std::int64_t block_elements = 512, block_lines = 4;
 constexpr std::int64_t rows_at_once = 4;
 constexpr int most_operations_of_rows = 32;
 
+/// Of a dimension with so few points, known in advance, all are held in registers at once.
+constexpr std::int64_t most_held_points = 4;
+
 /// The share of the points of a slice that may be computed again in a neighbouring tile.
 constexpr double most_again = 0.5;
 
@@ -70,8 +73,8 @@ class Proposer {
       : program_(program), machine_(machine), stage_(stage), taken_(std::move(taken)) {
     vector_dim_ = find_vector_dim();
     find_small_folds();
-    if (taken_.empty())
-      tile_ = find_register_tile(program, machine, stage, is_small(vector_dim_) ? -1 : vector_dim_, small_);
+    tile_ =
+        find_register_tile(program, machine, stage, is_small(vector_dim_) ? -1 : vector_dim_, small_, taken_);
   }
 
   /// One worker, one point after the other.
@@ -94,7 +97,8 @@ class Proposer {
     const bool tiles = wishes.tiles && wishes.reorder && wishes.unroll && tile_;
     for (ChainLevel level : tiles ? around_tile() : order(wishes)) {
       if (taken_.contains(level.dim)) continue;
-      if (wishes.lanes && level.dim == vector_dim_ && level.cut == Cut{}) level.by = By::Simd;
+      if (wishes.lanes && level.dim == vector_dim_ && level.cut == Cut{} && level.by == By::Seq)
+        level.by = By::Simd;
       levels.push_back(level);
     }
     if (tiles) hold_tiles(levels, cluster);
@@ -125,7 +129,7 @@ class Proposer {
     const std::optional<int> blocked = wishes.blocks && !tiles ? cut_blocks(levels) : std::nullopt;
     if (wishes.lanes && vector_dim_ >= 0) {
       for (ChainLevel& level : levels) {
-        if (level.dim == vector_dim_ && level.cut == Cut{}) level.by = By::Simd;
+        if (level.dim == vector_dim_ && level.cut == Cut{} && level.by == By::Seq) level.by = By::Simd;
       }
     }
     if (wishes.cores && tiles && tile_->panel && levels.front().dim == tile_->lanes->dim)
@@ -261,7 +265,7 @@ class Proposer {
       const bool in_chunks = tile_->chunk && tile_->chunk->dim == d;
       if (folds(d) && d != vector_dim_ && !is_small(d) && !in_chunks) levels.push_back({d, {}, By::Seq});
     }
-    levels.push_back({vector_dim_, {}, By::Seq});
+    if (!is_row(vector_dim_)) levels.push_back({vector_dim_, {}, By::Seq});
     for (int d : small_) levels.push_back({d, {}, By::Unroll});
     for (const auto& [d, points] : tile_->rows) levels.push_back({d, {}, By::Unroll});
     if (tile_->chunk) levels.push_back({tile_->chunk->dim, {}, By::Unroll});
@@ -556,7 +560,7 @@ class Planner {
     const bool lanes = std::any_of(stages.begin(), stages.end(), [&](const Stage* stage) {
       return static_cast<int>(stage->dims.size()) == depth && takes_lanes(*stage, depth - 1);
     });
-    if (lanes && depth > 1) --depth;
+    if ((lanes || holds_all_points(stages, depth)) && depth > 1) --depth;
     for (const bool cores : {true, false}) {
       if (cores && site.inside_parallel) continue;
       if (auto cluster = inside(stages, shared_levels(stages, depth, cores), depth, site)) return cluster;
@@ -567,6 +571,24 @@ class Planner {
                                     stages.back()->name + "' together",
                                 stages.back()->place});
     return std::nullopt;
+  }
+
+  /// Has the innermost loop that stages could share so few points that a stage with loops inside, which reads
+  /// the same for all of them, had better hold all of its results at once?
+  static bool holds_all_points(std::span<const Stage* const> stages, int depth) {
+    const auto points = literal_extent(stages.front()->dims[depth - 1]);
+    if (!points || *points > most_held_points) return false;
+    return std::any_of(stages.begin(), stages.end(), [&](const Stage* stage) {
+      bool same = false;
+      for_each_expr(*stage, [&](Expr root) {
+        visit(root, [&](Expr node) {
+          if (!as<Read>(node) || mentions(node, stage->dims[depth - 1].id)) return;
+          same = same || std::any_of(stage->dims.begin() + depth, stage->dims.end(),
+                                     [&](const Dim& dim) { return mentions(node, dim.id); });
+        });
+      });
+      return same;
+    });
   }
 
   /// Stages that are computed tile by tile: the last ones in tiles, the others in the slices that these need.
@@ -712,6 +734,7 @@ class Planner {
       keep_local(*stages[i], stages, depth, site, best->stores);
       take(best->stores, cluster.stores);
       take(best->merges, cluster.merges);
+      take(best->tiles, cluster.tiles);
     }
     cluster.loops = tree_of(loops);
     if (why_illegal(program_, stages, cluster, site)) return std::nullopt;

@@ -23,14 +23,15 @@ constexpr std::int64_t rows_under_window = 6, rows_of_window = 5;
 class Search {
  public:
   Search(const Program& program, const Machine& machine, const Stage& stage, int vector,
-         const std::vector<int>& small)
-      : program_(program), machine_(machine), stage_(stage), vector_(vector), small_(small) {}
+         const std::vector<int>& small, const std::set<int>& taken)
+      : program_(program), machine_(machine), stage_(stage), vector_(vector), small_(small), taken_(taken) {}
 
   std::optional<RegisterTile> run() {
     if (vector_ < 0 || stage_.outputs.empty() || !stage_.effects.empty() ||
         !std::holds_alternative<Formula>(stage_.body))
       return std::nullopt;
     bool long_fold = false;
+    arithmetic_ = true;
     for (const Output& output : stage_.outputs) {
       if (output.guard) return std::nullopt;
       const Operator* op = nullptr;
@@ -42,15 +43,18 @@ class Search {
         if (!fold) continue;
         if (op && !(*op == fold->op)) return std::nullopt;
         op = &fold->op;
-        long_fold = long_fold || !is_small(static_cast<int>(d));
+        long_fold = long_fold || !(is_small(static_cast<int>(d)) || taken_.contains(static_cast<int>(d)));
       }
-      if (!op || !op->prim || !op->identity || !is_arithmetic(output.value)) return std::nullopt;
+      if (!op || !op->prim || !op->identity) return std::nullopt;
+      arithmetic_ = arithmetic_ && is_arithmetic(output.value);
       ops_.push_back(op);
       visit(output.value, [&](Expr node) {
         if (const Read* read = as<Read>(node); read && !read->rules.empty()) reads_.push_back(node);
       });
     }
     if (!long_fold) return std::nullopt;
+    if (const auto few = all_points()) return few;
+    if (!arithmetic_) return std::nullopt;
     return is_cat(vector_) ? across() : along();
   }
 
@@ -88,11 +92,23 @@ class Search {
     return true;
   }
 
+  /// A dimension of too few points for lanes is held as a whole: there is nothing else for registers to do.
+  std::optional<RegisterTile> all_points() const {
+    const Dim& dim = stage_.dims[static_cast<std::size_t>(vector_)];
+    const Literal *lo = as<Literal>(dim.lo), *hi = as<Literal>(dim.hi);
+    if (!is_cat(vector_) || !lo || !hi || !is_free(vector_)) return std::nullopt;
+    const std::int64_t points = hi->value.i - lo->value.i;
+    if (points < 2 || points > few_rows) return std::nullopt;
+    RegisterTile tile;
+    tile.rows.push_back({vector_, points});
+    return tile;
+  }
+
   /// Dimensions of the output with how much its points share; those that share most first, inner ones first.
   std::vector<int> sharing(bool only_vectors) const {
     std::vector<std::pair<int, int>> found;
     for (int d = dims() - 1; d >= 0; --d) {
-      if (d == vector_ || !is_cat(d) || !is_free(d)) continue;
+      if (d == vector_ || taken_.contains(d) || !is_cat(d) || !is_free(d)) continue;
       int score = 0;
       for (Expr read : reads_) {
         if (mentions(read, index(d))) continue;
@@ -188,16 +204,18 @@ class Search {
   const Stage& stage_;
   int vector_;
   const std::vector<int>& small_;
+  const std::set<int>& taken_;
   std::vector<const Operator*> ops_;  // by output
   std::vector<Expr> reads_;
+  bool arithmetic_ = false;  // nothing but sums and products of what lies side by side
 };
 
 }  // namespace
 
 std::optional<RegisterTile> find_register_tile(const Program& program, const Machine& machine,
-                                               const Stage& stage, int vector,
-                                               const std::vector<int>& small) {
-  return Search(program, machine, stage, vector, small).run();
+                                               const Stage& stage, int vector, const std::vector<int>& small,
+                                               const std::set<int>& taken) {
+  return Search(program, machine, stage, vector, small, taken).run();
 }
 
 }  // namespace twill
