@@ -79,6 +79,55 @@ TEST(GreedyClusters, AShortLoopIsNotAllThatRunsInParallel) {
             "'s' and 'c' share no loop: the loop over 'k' is too short to be all that runs in parallel");
 }
 
+/// A matrix is read along its rows by one of them and along its columns by the other.
+TEST(GreedyClusters, StagesThatWalkInDifferentDirectionsStayApart) {
+  const auto program = program_of(R"(
+    def f(a: f64[N, N], x: f64[N], y: f64[N]) -> (p, q) {
+      p[i] = sum(j) a[i, j] * x[j]
+      q[i] = sum(j) a[j, i] * y[j]
+    })");
+  EXPECT_EQ(structure_of(program, Clusters::Greedy), (Structure{2, 0}));
+  EXPECT_EQ(why_apart(compiled(program, Clusters::Greedy, "plan"), "jumps"),
+            "'p' and 'q' stay apart: one of them would jump through memory in the order of the other");
+}
+
+/// Sums of columns and what is computed from them share tiles of columns, not single columns.
+TEST(GreedyClusters, ColumnsAreSummedSideBySide) {
+  const auto program = program_of(R"(
+    def f(a: f64[N, M]) -> mean {
+      total[j] = sum(i) a[i, j]
+      mean[j] = total[j] / (1 + j)
+    })");
+  EXPECT_EQ(structure_of(program, Clusters::Greedy), (Structure{1, 0}));
+  const Compilation c = compiled(program, Clusters::Greedy);
+  EXPECT_THAT(c.source->text, testing::HasSubstr("a[i * M + j]"));
+  EXPECT_THAT(print_loops(*c.nest), testing::HasSubstr("simd for j in"));
+}
+
+/// The strategies of polyhedral compilers: nothing, what stays parallel, all.
+TEST(ScheduleClusters, AreThoseOfMinfuseSmartfuseAndMaxfuse) {
+  const auto program = program_of(R"(
+    def f(x: f32[N, M]) -> d {
+      a[i, j] = 2 * x[i, j]
+      b[i, j] = a[i, j] + 1
+      c[i, j] = b[i, clamp(j - 1)] + b[i, j]
+      d[i, j] = c[clamp(i + 1), j] * a[i, j]
+    })");
+  const auto structure = [&](Clusters clusters) {
+    Options options;
+    options.clusters = clusters;
+    options.simplify = false;
+    const Compilation c = compile(program, two_cores(), options);
+    const std::vector<Data> inputs = {random_data(Scalar::F32, {37, 50}, 1)};
+    EXPECT_EQ(agreement(*program, reference_of(*program, inputs), c.kernel->run(inputs)).difference, "");
+    return Structure{c.schedule->passes, c.schedule->buffers};
+  };
+  EXPECT_EQ(structure(Clusters::MinFuse), (Structure{4, 3}));
+  EXPECT_EQ(structure(Clusters::SmartFuse), (Structure{3, 3}));
+  EXPECT_EQ(structure(Clusters::MaxFuse), (Structure{2, 2}));
+  EXPECT_EQ(structure(Clusters::Greedy), (Structure{1, 0}));
+}
+
 TEST(OptimalClusters, AProducerGoesWithItsReadersRatherThanWithItsProducer) {
   const auto program = program_of(R"(
     def f(x: f64[N], y: f64[N]) -> (b, e, f) {

@@ -403,7 +403,7 @@ TEST_F(Command, ShowAfterAPass) {
          "error[E0711]: a program cannot be shown as 'loop'\n  help: did you mean 'loops'?\n");
   expect({"show", program_, "--as", "c", "--cluster", "best"}, 2,
          "error[E0714]: there is no way to choose clusters called 'best'\n  help: one of: greedy, "
-         "greedy-bottom, optimal, none\n");
+         "greedy-bottom, optimal, minfuse, smartfuse, maxfuse, none\n");
 }
 
 // ---- cluster
@@ -596,7 +596,8 @@ TEST_F(Command, MachineDoubtsRatesThatCannotBeRight) {
 
 TEST_F(Command, UnknownSuite) {
   expect({"bench", "linalgg"}, 2,
-         "error[E0730]: there is no suite 'linalgg'\n  help: the suites are linalg, stencil, pipelines, polybench, "
+         "error[E0730]: there is no suite 'linalgg'\n  help: the suites are linalg, stencil, pipelines, "
+         "polybench, "
          "collections, "
          "combinators, compile\n");
 }

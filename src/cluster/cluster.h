@@ -8,6 +8,7 @@
 #include "cluster/solve.h"
 #include "fuse/sets.h"
 #include "machine/time_model.h"
+#include "poly/fusion.h"
 #include "program/known.h"
 
 #include <variant>
@@ -32,6 +33,10 @@ Clustering cluster_greedy(const Program& program);
 
 /// The same, but the last stages choose first.
 Clustering cluster_from_below(const Program& program);
+
+/// Stages that share their outermost loop in the schedule that isl finds for them, as far as they can be fused.
+/// This is what polyhedral compilers do; it is here to be compared with.
+Clustering cluster_by_schedule(const Program& program, poly::Fusion fusion);
 
 /// What is to be least: the time that arrays take that are made in memory, or read, once for every cluster
 /// (sizes that are not known count as equal), and the time of computing what is computed again; or one of the

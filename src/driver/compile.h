@@ -12,7 +12,7 @@
 namespace twill {
 
 /// Which stages share a pass.
-enum class Clusters { None, Greedy, FromBelow, Optimal };
+enum class Clusters { None, Greedy, FromBelow, Optimal, MinFuse, SmartFuse, MaxFuse };
 
 struct Options {
   bool simplify =

@@ -23,6 +23,9 @@ Clustering clusters(const Compilation& c) {
     case Clusters::None: return {};
     case Clusters::Greedy: return cluster_greedy(*c.program);
     case Clusters::FromBelow: return cluster_from_below(*c.program);
+    case Clusters::MinFuse: return cluster_by_schedule(*c.program, poly::Fusion::Min);
+    case Clusters::SmartFuse: return cluster_by_schedule(*c.program, poly::Fusion::Smart);
+    case Clusters::MaxFuse: return cluster_by_schedule(*c.program, poly::Fusion::Max);
     case Clusters::Optimal:
       return cluster_optimal(*c.program,
                              c.options.cost ? ClusterCost(*c.options.cost)
@@ -41,7 +44,9 @@ void plan(Compilation& c) {
   c.fused.insert(c.fused.end(), clustering.done.begin(), clustering.done.end());
   // What the last choice says about two stages counts more than what was said before.
   c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());
-  Planned planned = default_plan(c.program, c.machine, clustering.lists);
+  const bool by_isl = c.options.clusters >= Clusters::MinFuse;
+  Planned planned =
+      default_plan(c.program, c.machine, clustering.lists, by_isl ? Slicing::Never : Slicing::WhereItPays);
   c.fused.insert(c.fused.end(), planned.sliced.begin(), planned.sliced.end());
   c.plan = std::move(planned.plan);
   c.reasons = std::move(planned.reasons);

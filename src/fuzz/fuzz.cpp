@@ -134,6 +134,8 @@ FuzzCase fuzz_case(std::uint64_t seed, const FuzzOptions& options) {
   std::vector<Clustering> clusterings = {cluster_greedy(*planned), cluster_from_below(*planned),
                                          cluster_optimal(*planned, ByTime{time_model_of(machine), {}})};
   for (const GraphCost cost : graph_costs) clusterings.push_back(cluster_optimal(*planned, cost));
+  for (const poly::Fusion fusion : {poly::Fusion::Min, poly::Fusion::Smart, poly::Fusion::Max})
+    clusterings.push_back(cluster_by_schedule(*planned, fusion));
   for (const Clustering& clustering : clusterings) {
     Plan plan = default_plan(planned, machine, clustering.lists).plan;
     if (std::find(one.plans.begin(), one.plans.end(), plan) == one.plans.end())

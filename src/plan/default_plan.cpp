@@ -411,8 +411,8 @@ class Proposer {
 class Planner {
  public:
   /// `lists`: which stages of the program share loops.
-  Planner(const Program& program, const Machine& machine, std::span<const ClusterSets> lists)
-      : program_(program), machine_(machine), lists_(lists) {
+  Planner(const Program& program, const Machine& machine, std::span<const ClusterSets> lists, Slicing slicing)
+      : program_(program), machine_(machine), lists_(lists), slicing_(slicing) {
     planned_.plan.program = program.name;
     planned_.plan.machine = machine.name;
   }
@@ -440,7 +440,7 @@ class Planner {
                                   order.begin() + static_cast<std::ptrdiff_t>(first + count));
       first += count;
     }
-    if (!lists_.empty()) merge_in_tiles(groups, list, inside_parallel);
+    if (!lists_.empty() && slicing_ == Slicing::WhereItPays) merge_in_tiles(groups, list, inside_parallel);
     order.clear();
     for (const Group& group : groups) order.insert(order.end(), group.stages.begin(), group.stages.end());
     first = 0;
@@ -579,6 +579,12 @@ class Planner {
     const auto points = literal_extent(stages.front()->dims[depth - 1]);
     if (!points || *points > most_held_points) return false;
     return std::any_of(stages.begin(), stages.end(), [&](const Stage* stage) {
+      const bool folds_inside =
+          std::all_of(stage->outputs.begin(), stage->outputs.end(), [&](const Output& output) {
+            return is<Cat>(output.combine[depth - 1]) &&
+                   std::any_of(output.combine.begin() + depth, output.combine.end(), is<Fold>);
+          });
+      if (!folds_inside) return false;
       bool same = false;
       for_each_expr(*stage, [&](Expr root) {
         visit(root, [&](Expr node) {
@@ -815,6 +821,7 @@ class Planner {
   const Program& program_;
   const Machine& machine_;
   std::span<const ClusterSets> lists_;
+  Slicing slicing_;
   Planned planned_;
   std::set<std::string> refused_;
 };
@@ -839,20 +846,20 @@ std::vector<ClusterSets> cut_apart(std::span<const ClusterSets> lists, const std
 }  // namespace
 
 Planned default_plan(const Program& program, const Machine& machine) {
-  return Planner(program, machine, {}).run();
+  return Planner(program, machine, {}, Slicing::Never).run();
 }
 
 Planned default_plan(const std::shared_ptr<const Program>& program, const Machine& machine,
-                     std::span<const ClusterSets> lists) {
+                     std::span<const ClusterSets> lists, Slicing slicing) {
   const auto fused = fuse_clusters(program, lists);
   ensure(bool(fused), "default_plan: the sets can be joined");
   // What may fail at run time has no slices.
   const auto checked = with_run_time_checks(*fused);
-  Planner planner(*checked, machine, lists);
+  Planner planner(*checked, machine, lists, slicing);
   Planned planned = planner.run();
   if (!planner.refused().empty()) {
     // Alone, stages may be others than together: they are fused again.
-    Planned again = default_plan(program, machine, cut_apart(lists, planner.refused()));
+    Planned again = default_plan(program, machine, cut_apart(lists, planner.refused()), slicing);
     again.reasons.insert(again.reasons.begin(), planned.reasons.begin(), planned.reasons.end());
     return again;
   }

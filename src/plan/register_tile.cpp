@@ -14,6 +14,8 @@ namespace {
 constexpr std::int64_t vectors_in_row = 2;
 /// More rows make more code but save little.
 constexpr std::int64_t most_rows = 8;
+/// A fold of fewer steps is short.
+constexpr std::int64_t few_steps = 16;
 /// Rows that share lanes of a sum.
 constexpr std::int64_t few_rows = 4;
 /// Of a window that slides over rows: rows of the result, and rows of the window that are summed up at once.
@@ -43,7 +45,7 @@ class Search {
         if (!fold) continue;
         if (op && !(*op == fold->op)) return std::nullopt;
         op = &fold->op;
-        long_fold = long_fold || !(is_small(static_cast<int>(d)) || taken_.contains(static_cast<int>(d)));
+        long_fold = long_fold || is_long(static_cast<int>(d));
       }
       if (!op || !op->prim || !op->identity) return std::nullopt;
       arithmetic_ = arithmetic_ && is_arithmetic(output.value);
@@ -61,6 +63,13 @@ class Search {
  private:
   DimId index(int d) const { return stage_.dims[static_cast<std::size_t>(d)].id; }
   bool is_small(int d) const { return std::find(small_.begin(), small_.end(), d) != small_.end(); }
+  /// Is a folded dimension worth accumulators? Inside of loops with others, tiles are set up again and again.
+  bool is_long(int d) const {
+    const Dim& dim = stage_.dims[static_cast<std::size_t>(d)];
+    const Literal *lo = as<Literal>(dim.lo), *hi = as<Literal>(dim.hi);
+    const bool few = lo && hi && hi->value.i - lo->value.i < few_steps;
+    return !is_small(d) && !taken_.contains(d) && (taken_.empty() || !few);
+  }
   bool is_cat(int d) const { return is<Cat>(stage_.outputs.front().combine[static_cast<std::size_t>(d)]); }
   int dims() const { return static_cast<int>(stage_.dims.size()); }
 

@@ -1,0 +1,112 @@
+// The clusters of polyhedral compilers: stages that share their outermost loop in isl's schedule.
+#include "cluster/builder.h"
+#include "program/affine_of.h"
+
+namespace twill {
+
+namespace {
+
+using poly::Affine;
+using poly::Condition;
+
+/// More steps than a single set needs: a schedule is many of them.
+constexpr unsigned long most_steps = 100'000'000;
+
+Condition range_of(const Dim& dim) {
+  Condition range;
+  const Affine index = var_of(dim.id);
+  if (const auto lo = affine_of(dim.lo)) range = range && at_most(*lo, index);
+  if (const auto hi = dim.hi ? affine_of(dim.hi) : std::nullopt) range = range && less(index, *hi);
+  return range;
+}
+
+poly::Domain domain_of(const Stage& stage) {
+  poly::Domain domain;
+  for (const Dim& dim : stage.dims) {
+    domain.tuple.push_back(var_of(dim.id));
+    domain.condition = domain.condition && range_of(dim);
+  }
+  return domain;
+}
+
+/// When a subscript means the element with index `element` of `extent`; always, where nobody knows.
+Condition means(const Affine& element, const std::optional<Affine>& subscript, Boundary rule,
+                const std::optional<Affine>& extent) {
+  if (!subscript) return {};
+  const Condition same = equal(element, *subscript);
+  if (rule == Boundary::Inside || rule == Boundary::Checked || rule == Boundary::Constant) return same;
+  if (rule != Boundary::Clamp || !extent) return {};
+  return (between(0, *subscript, *extent) && same) || (less(*subscript, 0) && equal(element, 0)) ||
+         (at_most(*extent, *subscript) && equal(element, *extent - 1));
+}
+
+/// The instances of the producer that write what the consumer reads. False: not all that it needs of it is
+/// read.
+bool find_dependences(const Program& program, const std::vector<Stage>& stages, std::size_t from,
+                      std::size_t to, std::vector<poly::Dependence>& found) {
+  bool any = false;
+  const auto add = [&](const Output& output, std::span<const Expr> subscripts,
+                       std::span<const Boundary> rules) {
+    Condition condition;
+    for (std::size_t s = 0; s < output.at.size() && s < subscripts.size(); ++s) {
+      const auto element = affine_of(output.at[s]);
+      if (element)
+        condition = condition && means(*element, affine_of(subscripts[s]), rules[s],
+                                       affine_of(program[output.array].shape[s]));
+    }
+    found.push_back({from, to, std::move(condition)});
+    any = true;
+  };
+  for (const Output& output : stages[from].outputs) {
+    for_each_expr(stages[to], [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const Read* read = as<Read>(node);
+        if (read && read->array == output.array)
+          add(output, std::span(node->args).first(read->rules.size()), read->rules);
+      });
+    });
+    for (const Output& next : stages[to].outputs) {
+      if (next.into == output.array)
+        add(output, next.at, std::vector<Boundary>(next.at.size(), Boundary::Inside));
+    }
+  }
+  return any;
+}
+
+}  // namespace
+
+Clustering cluster_by_schedule(const Program& program, poly::Fusion fusion) {
+  Clustering result;
+  Program scratch = program;
+  in_all_regions(scratch, [&](Region& region) {
+    std::vector<poly::Domain> domains;
+    for (const Stage& stage : region.stages) domains.push_back(domain_of(stage));
+    std::vector<poly::Dependence> dependences;
+    {
+      Clustering unused;
+      const ClusterBuilder builder(region, {}, unused);
+      for (std::size_t to = 0; to < region.stages.size(); ++to) {
+        for (const int from : builder.before(static_cast<int>(to))) {
+          const auto first = static_cast<std::size_t>(from);
+          if (!find_dependences(region.program, region.stages, first, to, dependences))
+            dependences.push_back({first, to, {}});
+        }
+      }
+    }
+    Freedom freedom;
+    const auto groups = fused_groups(poly::Context(most_steps), domains, dependences, fusion);
+    for (std::size_t s = 0; s < region.stages.size(); ++s)
+      freedom.cluster.push_back(groups ? (*groups)[s] : static_cast<int>(s));
+    if (!groups)
+      result.not_done.push_back({"too-hard",
+                                 {region.stages.front().name, region.stages.back().name},
+                                 "isl found no schedule in " + std::to_string(most_steps) +
+                                     " steps: every stage has loops of its own",
+                                 region.stages.front().place});
+    ClusterBuilder(region, std::move(freedom), result).run();
+    return false;
+  });
+  return result;
+}
+
+}  // namespace twill
