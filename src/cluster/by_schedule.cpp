@@ -2,6 +2,8 @@
 #include "cluster/builder.h"
 #include "program/affine_of.h"
 
+#include <algorithm>
+
 namespace twill {
 
 namespace {
@@ -9,8 +11,11 @@ namespace {
 using poly::Affine;
 using poly::Condition;
 
-/// More steps than a single set needs: a schedule is many of them.
-constexpr unsigned long most_steps = 100'000'000;
+/// Steps of isl's scheduler, beyond which it takes minutes: a step takes longer the more stages there are.
+unsigned long most_steps(std::size_t stages) {
+  constexpr unsigned long most = 300'000, squared = 40'000'000;
+  return std::min(most, squared / (stages * stages + 1));
+}
 
 Condition range_of(const Dim& dim) {
   Condition range;
@@ -29,30 +34,18 @@ poly::Domain domain_of(const Stage& stage) {
   return domain;
 }
 
-/// When a subscript means the element with index `element` of `extent`; always, where nobody knows.
-Condition means(const Affine& element, const std::optional<Affine>& subscript, Boundary rule,
-                const std::optional<Affine>& extent) {
-  if (!subscript) return {};
-  const Condition same = equal(element, *subscript);
-  if (rule == Boundary::Inside || rule == Boundary::Checked || rule == Boundary::Constant) return same;
-  if (rule != Boundary::Clamp || !extent) return {};
-  return (between(0, *subscript, *extent) && same) || (less(*subscript, 0) && equal(element, 0)) ||
-         (at_most(*extent, *subscript) && equal(element, *extent - 1));
-}
-
 /// The instances of the producer that write what the consumer reads. False: not all that it needs of it is
 /// read.
-bool find_dependences(const Program& program, const std::vector<Stage>& stages, std::size_t from,
-                      std::size_t to, std::vector<poly::Dependence>& found) {
+bool find_dependences(const std::vector<Stage>& stages, std::size_t from, std::size_t to,
+                      std::vector<poly::Dependence>& found) {
   bool any = false;
-  const auto add = [&](const Output& output, std::span<const Expr> subscripts,
-                       std::span<const Boundary> rules) {
+  const auto add = [&](const Output& output, std::span<const Expr> subscripts) {
     Condition condition;
+    // What boundary rules bend is left out: it makes the schedule much harder to find, and what is fused in
+    // the end is judged by the rules of fuse/.
     for (std::size_t s = 0; s < output.at.size() && s < subscripts.size(); ++s) {
-      const auto element = affine_of(output.at[s]);
-      if (element)
-        condition = condition && means(*element, affine_of(subscripts[s]), rules[s],
-                                       affine_of(program[output.array].shape[s]));
+      const auto written = affine_of(output.at[s]), read = affine_of(subscripts[s]);
+      if (written && read) condition = condition && equal(*written, *read);
     }
     found.push_back({from, to, std::move(condition)});
     any = true;
@@ -61,13 +54,11 @@ bool find_dependences(const Program& program, const std::vector<Stage>& stages, 
     for_each_expr(stages[to], [&](Expr root) {
       visit(root, [&](Expr node) {
         const Read* read = as<Read>(node);
-        if (read && read->array == output.array)
-          add(output, std::span(node->args).first(read->rules.size()), read->rules);
+        if (read && read->array == output.array) add(output, std::span(node->args).first(read->rules.size()));
       });
     });
     for (const Output& next : stages[to].outputs) {
-      if (next.into == output.array)
-        add(output, next.at, std::vector<Boundary>(next.at.size(), Boundary::Inside));
+      if (next.into == output.array) add(output, next.at);
     }
   }
   return any;
@@ -88,19 +79,21 @@ Clustering cluster_by_schedule(const Program& program, poly::Fusion fusion) {
       for (std::size_t to = 0; to < region.stages.size(); ++to) {
         for (const int from : builder.before(static_cast<int>(to))) {
           const auto first = static_cast<std::size_t>(from);
-          if (!find_dependences(region.program, region.stages, first, to, dependences))
+          if (!find_dependences(region.stages, first, to, dependences))
             dependences.push_back({first, to, {}});
         }
       }
     }
     Freedom freedom;
-    const auto groups = fused_groups(poly::Context(most_steps), domains, dependences, fusion);
+    const auto groups =
+        fused_groups(poly::Context(most_steps(region.stages.size())), domains, dependences, fusion);
     for (std::size_t s = 0; s < region.stages.size(); ++s)
       freedom.cluster.push_back(groups ? (*groups)[s] : static_cast<int>(s));
     if (!groups)
       result.not_done.push_back({"too-hard",
                                  {region.stages.front().name, region.stages.back().name},
-                                 "isl found no schedule in " + std::to_string(most_steps) +
+                                 "isl found no schedule in " +
+                                     std::to_string(most_steps(region.stages.size())) +
                                      " steps: every stage has loops of its own",
                                  region.stages.front().place});
     ClusterBuilder(region, std::move(freedom), result).run();
