@@ -94,6 +94,8 @@ TEST(CImport, AWhileLoopThatCountsIsAForLoop) {
       check(with("    int e = p[i];\n    while (e < p[i + 1]) {\n      sum += x[e];\n      e++;\n    }\n"),
             arguments),
       check(with("    for (int e = p[i]; e < p[i + 1]; e++) sum += x[e];\n"), arguments));
+  check(with("    int e = i;\n    e = e - 1;\n    while (e < i) {\n      sum += x[i];\n      e++;\n    }\n"),
+        arguments);
   // What it has counted to is known behind it; and a bound that changes keeps it a while loop.
   check(with("    int e = p[i];\n    while (e <= p[i]) {\n      sum += x[0];\n      ++e;\n    }\n    last = "
              "e;\n"),

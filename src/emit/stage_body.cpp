@@ -408,7 +408,7 @@ Expr StageNest::row_of(const Role& role) {
 
 /// Does a fold that replaces elements have something to replace them with? Null: it is none.
 Expr StageNest::has_points(const Role& role) {
-  if (!role.output->into || role.output->accumulates) return {};
+  if (!role.output->into || role.output->accumulates || role.scan_dim >= 0) return {};
   Expr all;
   for (std::size_t d = 0; d < stage_.dims.size(); ++d) {
     if (!is<Fold>(role.output->combine[d])) continue;

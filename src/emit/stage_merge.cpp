@@ -127,7 +127,7 @@ bool StageNest::writes_box(const Role& role) const {
   if (output.guard || scatter_of(output) || !role.checked.empty()) return false;
   if (!role.folds.empty() && role.folds.front().in_memory) return false;
   // A fold over nothing leaves its element as it was.
-  const bool replaces = !role.folds.empty() && output.into && !output.accumulates;
+  const bool replaces = !role.folds.empty() && output.into && !output.accumulates && role.scan_dim < 0;
   for (std::size_t d = 0; d < stage_.dims.size() && replaces; ++d) {
     const Literal *lo = as<Literal>(stage_.dims[d].lo), *hi = as<Literal>(stage_.dims[d].hi);
     if (is<Fold>(output.combine[d]) && !(lo && hi && lo->value.i < hi->value.i)) return false;

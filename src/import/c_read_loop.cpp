@@ -206,8 +206,13 @@ bool Reader::counted_while(CXCursor cursor, std::vector<Item>& items) {
   LoopHead head{key, clang_.spelling(counter), widen(read_of(nest_, array, {}, place(counter))), 1};
   // Where the line before says what it starts with, the loop starts with that.
   if (const Assign* start = items.empty() ? nullptr : std::get_if<Assign>(&items.back());
-      start && start->array == array && !start->guard)
-    head.first = widen(start->value);
+      start && start->array == array && !start->guard) {
+    bool reads_itself = false;  // e = e + 1
+    visit(nest_, start->value, [&](const Tree& node) {
+      reads_itself = reads_itself || (node->kind == Kind::Read && node->id == array);
+    });
+    if (!reads_itself) head.first = widen(start->value);
+  }
   auto inner = std::make_shared<For>();
   inner->loop = nest_.add_loop({head.name, {}, {}, place(cursor)});
   const Tree value = loop_range(test, head, inner->loop);
