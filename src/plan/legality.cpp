@@ -655,8 +655,13 @@ class Judge {
     if (may_write_outside(program_, stage_, output))
       refuse("illegal-stream", "data decide where " + name + " is written");
     if (output.guard) refuse("illegal-stream", name + " is written where its guard holds only");
+    const bool scans = std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [](const Output& other) {
+      return std::any_of(other.combine.begin(), other.combine.end(), is<Scan>);
+    });
     for (std::size_t d = 0; d < output.combine.size(); ++d) {
       const Combine& combine = output.combine[d];
+      if (scans && is<Cat>(combine) && levels_of(static_cast<int>(d)).back() > point_level_)
+        refuse("illegal-stream", "'" + dim_name(static_cast<int>(d)) + "' is unrolled inside of a scan");
       const bool unrolled_fold = is<Fold>(combine) && levels_of(static_cast<int>(d)).front() > point_level_;
       if (!is<Cat>(combine) && !unrolled_fold)
         refuse("illegal-stream", name + " is combined along '" + dim_name(static_cast<int>(d)) + "'");
