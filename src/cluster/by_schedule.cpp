@@ -34,8 +34,8 @@ poly::Domain domain_of(const Stage& stage) {
   return domain;
 }
 
-/// The instances of the producer that write what the consumer reads. False: not all that it needs of it is
-/// read.
+/// The instances of the producer that write what the consumer reads. False: it reads nothing, and needs the
+/// producer for something else.
 bool find_dependences(const std::vector<Stage>& stages, std::size_t from, std::size_t to,
                       std::vector<poly::Dependence>& found) {
   bool any = false;

@@ -2,6 +2,7 @@
 #include "plan/default_plan.h"
 
 #include "base/error.h"
+#include "fuse/profit.h"
 #include "fuse/share.h"
 #include "plan/legality.h"
 #include "plan/lifetimes.h"
@@ -313,22 +314,13 @@ class Proposer {
       levels.insert(
           levels.begin() + static_cast<std::ptrdiff_t>(l),
           {{rows, {Cut::Kind::Step, block_rows}, By::Seq}, {inner, {Cut::Kind::Step, width}, By::Seq}});
-      if (inner == vector_dim_ && small_.empty() && operations() <= most_operations_of_rows) {
+      if (inner == vector_dim_ && small_.empty() && operations_of(stage_) <= most_operations_of_rows) {
         levels[l + 2].cut = {Cut::Kind::Step, rows_at_once};
         levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(l) + 4, {rows, {}, By::Unroll});
       }
       return rows;
     }
     return std::nullopt;
-  }
-
-  /// What the body computes at a point.
-  int operations() const {
-    int count = 0;
-    for_each_expr(stage_, [&](Expr root) {
-      visit(root, [&](Expr node) { count += as<Apply>(node) || as<Read>(node) ? 1 : 0; });
-    });
-    return count;
   }
 
   void give_to_cores(std::vector<ChainLevel>& levels, std::optional<int> blocked, Cluster& cluster) const {
