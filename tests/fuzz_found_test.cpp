@@ -389,3 +389,21 @@ TEST(FuzzFoundBounds, AreGivenUpWhereLoopsAreNested) {
   bounds.program({});
   EXPECT_EQ(bounds[program.stages[0].outputs[0].array][0].error, std::numeric_limits<double>::infinity());
 }
+
+/// Nobody reads the new version of `u`, and the stage that makes it is left out: then `u` itself can be.
+TEST(FuzzFoundPlan, AStageAndItsNewVersionAreLeftOutTogether) {
+  const auto program = std::make_shared<const Program>(parse_program("found", R"(
+      def f(x: f64[N]) -> y {
+        u[i < N] = x[i] + 1.0
+        stage v(i < N) {
+          out v: f64[N] at [i] into u = cat(i) 2.0 * u[i]
+          out w: f64[N] at [i] = cat(i) u[i] * 3.0
+        }
+        y[i < N] = w[i] + u[i]
+      })"));
+  const std::vector<ClusterSets> only_y = {{"", 0, {{{"y"}}}}};
+  const auto fused = fuse_clusters(program, only_y);
+  ASSERT_TRUE(fused) << fused.why().text;
+  ASSERT_EQ((*fused)->stages.size(), 1);
+  EXPECT_EQ(print(**fused), "def f(x: f64[N]) -> y {\n  y[i] = (x[i] + 1.0) * 3.0 + (x[i] + 1.0)\n}\n");
+}

@@ -55,14 +55,26 @@ void join_all(Joiner& joiner, const std::vector<int>& members) {
   if (parts.size() > 1) throw Refusal{std::move(*apart)};
 }
 
-/// Leaves the stage out: who reads what it makes computes that again.
-void recompute_stage(Region& region, int position) {
-  const UseTable uses(region);
-  if (auto reason = why_not_recompute(region, uses, position)) {
-    reason->text = "the plan does not run '" + reason->stages.front() + "': " + reason->text;
-    throw Refusal{std::move(*reason)};
+/// Leaves the stages out: who reads what they make computes that again. A stage may have to be in memory only
+/// because of another one that is left out as well (a new version of it), so that one goes first.
+void recompute_stages(Region& region, std::set<int> positions) {
+  while (!positions.empty()) {
+    std::optional<Reason> refused;
+    const std::size_t before = positions.size();
+    for (auto position = positions.begin(); position != positions.end();) {
+      const UseTable uses(region);
+      if (auto reason = why_not_recompute(region, uses, *position)) {
+        if (!refused) refused = std::move(reason);
+        ++position;
+        continue;
+      }
+      recompute(region, uses, *position);
+      position = positions.erase(position);
+    }
+    if (positions.size() < before) continue;
+    refused->text = "the plan does not run '" + refused->stages.front() + "': " + refused->text;
+    throw Refusal{std::move(*refused)};
   }
-  recompute(region, uses, position);
 }
 
 /// Removes those of the arrays that nobody needs any more.
@@ -123,7 +135,7 @@ void fuse_list(Region& region, const ClusterSets& list) {
   std::set<int> left_out;
   for (const auto& [name, where] : position) left_out.insert(where);
   position.clear();
-  for (const int stage : left_out) recompute_stage(region, stage);
+  recompute_stages(region, std::move(left_out));
   Joiner joiner(region);
   for (const std::vector<int>& members : sets) join_all(joiner, members);
   std::vector<Stage> fused;

@@ -107,7 +107,16 @@ std::string run_seed(std::uint64_t seed, const FuzzOptions& options) {
 
 FuzzFailure failure_of(std::uint64_t seed, Verdict verdict, const FuzzOptions& options) {
   FuzzFailure failure{seed, std::move(verdict), {}};
-  if (failure.verdict.kind == "generator") return failure;
+  if (failure.verdict.kind == "generator") {
+    // If it could be generated, it could not be planned.
+    try {
+      FuzzOptions no_plans = options;
+      no_plans.plans = -1;
+      failure.one = fuzz_case(seed, no_plans);
+    } catch (const Error&) {
+    }
+    return failure;
+  }
   failure.one = fuzz_case(seed, options);
   if (!options.shrink) return failure;
   Shrunk shrunk = shrink(failure.one, failure.verdict, options.judge);

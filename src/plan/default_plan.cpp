@@ -844,7 +844,7 @@ Planned default_plan(const Program& program, const Machine& machine) {
 Planned default_plan(const std::shared_ptr<const Program>& program, const Machine& machine,
                      std::span<const ClusterSets> lists, Slicing slicing) {
   const auto fused = fuse_clusters(program, lists);
-  ensure(bool(fused), "default_plan: the sets can be joined");
+  if (!fused) ensure(false, ("default_plan: the sets can be joined, but " + fused.why().text).c_str());
   // What may fail at run time has no slices.
   const auto checked = with_run_time_checks(*fused);
   Planner planner(*checked, machine, lists, slicing);
