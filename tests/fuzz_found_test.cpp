@@ -268,6 +268,15 @@ const Found found[] = {
     {"AFoldThatReplacesATile", R"(
       def f(a: f32[N, K], b: f32[K, M], c: f32[N, M]) -> v { v[i, j] into c = sum(k < K) a[i, k] * b[k, j] }
     )"},
+    {"AChoiceThatMakesARowOfAnArray", R"(
+      def f(a: i64[N]) -> y {
+        stage b(j < 1) {
+          if N > 3 { p[i < N] = a[i] } else { q[i < N] = 2 * a[i] }
+          out b: i64[1, N] at [j] = cat(j) p else q
+        }
+        y[i < N] = b[wrap(0), wrap(i)] + 1
+      }
+    )"},
     {"PointsWithoutALoopThatReplaceABox", R"(
       def f(x: i64[N + 1]) -> v { v[i < N] into x = 0 }
     )"},
@@ -406,4 +415,24 @@ TEST(FuzzFoundPlan, AStageAndItsNewVersionAreLeftOutTogether) {
   ASSERT_TRUE(fused) << fused.why().text;
   ASSERT_EQ((*fused)->stages.size(), 1);
   EXPECT_EQ(print(**fused), "def f(x: f64[N]) -> y {\n  y[i] = (x[i] + 1.0) * 3.0 + (x[i] + 1.0)\n}\n");
+}
+
+/// Rows side by side inside of a fold accumulate in memory, so there is nothing to collect for a strip.
+TEST(FuzzFoundPlan, WhatAccumulatesInMemoryIsNotStreamed) {
+  const auto program = std::make_shared<const Program>(parse_program("found", R"(
+      def f(x: f64[N, M]) -> y { y[i < N, j < M] = min(k < 2) x[i, j] * k })"));
+  Cluster cluster;
+  cluster.instances.push_back({{"y"}, 0});
+  const ChainLevel rows{0, {Cut::Kind::Step, 3}, By::Seq}, row{1, {}, By::Seq}, fold{2, {}, By::Unroll},
+      copies{0, {}, By::Unroll};
+  cluster.loops = tree_of({0, {{rows, row, fold, copies}}});
+  const auto refusal = [&] {
+    const auto result = elaborate(program, detect_machine(), {"f", "here", {{"", 0, {cluster}}}});
+    return result ? "" : result.why().text;
+  };
+  EXPECT_EQ(refusal(), "");
+  cluster.stores = {{0, 0, Keep::Full, 0}};
+  EXPECT_EQ(refusal(), "'y' accumulates in memory");
+  cluster.tiles = {{0, 0, 1}};
+  EXPECT_EQ(refusal(), "");
 }

@@ -270,5 +270,105 @@ TEST(Strips, EverySizeAgrees) {
   }
 }
 
+/// The whole default plan of a program, on a machine whose caches hold nothing.
+Compilation planned(const std::string& text, const std::function<void(Cluster&)>& change,
+                    std::string stop = {}) {
+  Program program = parse_program("test.twill", text);
+  program.strict = true;
+  Options options;
+  options.plan = default_plan(program, two_cores()).plan;
+  Cluster& cluster = options.plan->blocks.front().clusters.front();
+  for (Store& store : cluster.stores) store.stream_above = 0;
+  for (Ahead& ahead : cluster.ahead) ahead.above = 0;
+  change(cluster);
+  options.stop_after = std::move(stop);
+  return compile(std::make_shared<const Program>(program), two_cores(), options);
+}
+
+const auto as_it_is = [](Cluster&) {};
+
+const char* const cross =
+    "def cross(x: f32[H, W]) -> y { y[i, j] = x[clamp(i-1), j] + x[i, clamp(j+1)] + x[clamp(i+1), j] }";
+const char* const planes =
+    "def planes(u: f32[Z, H, W]) -> v { v[z, y, x] = u[clamp(z-1), y, x] + u[z, clamp(y-1), x] + "
+    "u[z, clamp(y+1), x] + u[clamp(z+1), y, x] }";
+const char* const filter =
+    "def filter(x: f32[H, W], f: f32[5, 5]) -> y { y[p < H - 4, q < W - 4] = sum(r, s) x[p + r, q + s] * "
+    "f[r, s] }";
+
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+/// Rows that the next step reads and this one does not: of four rows at a time, four; of planes, the row of
+/// the next plane, but not those that the loop over rows leads to.
+TEST(Ahead, FetchesWhatIsReadForTheFirstTime) {
+  const std::string rows = print_loops(*planned(cross, as_it_is, "nest").nest);
+  for (const char* row : {"i_tile + 4 + 1", "i_tile + 1 + 4 + 1", "i_tile + 2 + 4 + 1", "i_tile + 3 + 4 + 1"})
+    EXPECT_THAT(rows, HasSubstr("fetch x[max(min(" + std::string(row) + ", H - 1), 0), "));
+  // The last of a block's rows are computed one by one.
+  EXPECT_EQ(count_of(rows, "fetch "), 5);
+
+  const std::string by_planes = print_loops(*planned(planes, as_it_is, "nest").nest);
+  EXPECT_THAT(by_planes, HasSubstr("fetch u[max(min(z + 1 + 1, Z - 1), 0), max(min(y, H - 1), 0), "));
+  EXPECT_EQ(count_of(by_planes, "fetch "), 1);
+
+  // Further ahead along the rows of a plane: nothing that another plane has led to.
+  const auto along_rows = [](Cluster& cluster) { cluster.ahead = {{0, 1, 3, 0}}; };
+  const std::string further = print_loops(*planned(planes, along_rows, "nest").nest);
+  EXPECT_THAT(further, HasSubstr("fetch u[max(min(z + 1, Z - 1), 0), max(min(y + 3, H - 1), 0), "));
+  EXPECT_EQ(count_of(further, "fetch "), 1);
+}
+
+/// A filter whose size is known: four rows at once, each with an accumulator of its own, and no tile of
+/// lanes.
+TEST(Ahead, RowsOfAFilterAreHeldSideBySide) {
+  const std::string loops = print_loops(*planned(filter, as_it_is, "nest").nest);
+  EXPECT_THAT(loops, HasSubstr("var y_held_3 = 0.0f32"));
+  EXPECT_THAT(loops, HasSubstr("step 4:"));
+  EXPECT_EQ(count_of(loops, "fetch "), 5);
+}
+
+/// Rows of different lengths, so that cache lines end at different places in rows that are written together.
+TEST(Ahead, EverySizeAgrees) {
+  for (const char* text : {cross, planes, filter}) {
+    const Compilation compilation = planned(text, as_it_is);
+    const bool is_filter = compilation.program->inputs.size() > 1;
+    const std::size_t rank = (*compilation.program)[compilation.program->inputs[0].array].rank();
+    for (const std::int64_t width : {0, 1, 3, 16, 17, 127, 129, 144, 150, 517, 1030}) {
+      std::vector<std::int64_t> shape(rank, 11);
+      shape.back() = width;
+      std::vector<Data> inputs{random_data(Scalar::F32, shape, 1)};
+      if (is_filter) inputs.push_back(random_data(Scalar::F32, {5, 5}, 2));
+      const Data got = compilation.kernel->run(inputs).results[0],
+                 want = interpret(*compilation.program, inputs).results[0];
+      EXPECT_EQ(got.count() > 0 ? max_error(got, want) : 0, 0) << text << " at " << width;
+    }
+  }
+}
+
+TEST(Ahead, IsRefusedWhereNoRowsAreRunAlong) {
+  const auto refusal = [](const char* text, Ahead ahead) -> std::string {
+    try {
+      planned(
+          text, [&](Cluster& cluster) { cluster.ahead = {ahead}; }, "nest");
+    } catch (const Error& error) {
+      return error.diagnostics().front().message;
+    }
+    return "legal";
+  };
+  EXPECT_EQ(refusal(cross, {0, 0, 2, 0}), "legal");
+  EXPECT_EQ(refusal(cross, {0, 1, 2, 0}),
+            "the plan is illegal (illegal-ahead): the rows run along 'j' themselves");
+  EXPECT_EQ(refusal(cross, {0, 2, 2, 0}),
+            "the plan is illegal (illegal-ahead): a dimension that does not exist is read ahead");
+  EXPECT_EQ(refusal(cross, {0, 0, 65, 0}),
+            "the plan is illegal (illegal-ahead): rows are read 65 points ahead, not 1 to 64");
+  EXPECT_EQ(refusal("def f(x: f32[H, W]) -> y { y[i] = sum(j) x[i, j] }", {0, 0, 1, 0}),
+            "the plan is illegal (illegal-ahead): 'y' is combined along 'j'");
+}
+
 }  // namespace
 }  // namespace twill

@@ -303,9 +303,10 @@ void CCode::shared_loop(const For& s) {
   const std::string collapse =
       together.size() > 1 ? " collapse(" + std::to_string(together.size()) + ")" : "";
   // Where some iterations have more to do than others, as in a triangle, workers take them in turns.
-  const bool uneven = s.step == 1 && std::any_of(together.begin(), together.end(), [&](const For* f) {
-                        return bounds_mention(body, f->index);
-                      });
+  const bool uneven =
+      s.in_turns || (s.step == 1 && std::any_of(together.begin(), together.end(), [&](const For* f) {
+                       return bounds_mention(body, f->index);
+                     }));
   const std::string schedule = uneven ? "schedule(static, 1)" : "schedule(static)";
   if (uses.streams) {
     w_->text += "#pragma omp parallel" + condition + " reduction(max : bad)\n";
@@ -376,7 +377,7 @@ void CCode::of(const Within& s) {
 void CCode::of(const Strips& s) {
   const std::string &strip = c_.names.of(s.strip), &end = c_.names.of(s.end);
   struct Shown {
-    std::string type, view, store, past, place;
+    std::string type, view, store, past, left, place;
   };
   std::vector<Shown> windows;
   for (const Window& window : s.windows) {
@@ -385,12 +386,19 @@ void CCode::of(const Strips& s) {
                        view,
                        c_.names.fresh(view + "_store"),
                        c_.names.fresh(view + "_past"),
+                       {},
                        {}});
     CExpressions print = expressions();
     const std::string count = print.number_of_elements(window.array);
     lines(print.take_lines());
     line("const bool " + windows.back().past + " = (" + count + ") * (int64_t)sizeof(" + windows.back().type +
          ") >= " + std::to_string(window.stream_above) + ";");
+    // Strips end with a line of the first window. In the others, lines end elsewhere.
+    if (windows.size() == 1) continue;
+    windows.back().left = c_.names.fresh(view + "_left");
+    line("size_t " + windows.back().left + " = 0;");
+    line(windows.back().type + " " + windows.back().store + "[" + std::to_string(s.capacity) +
+         " + 63 / sizeof(" + windows.back().type + ") + 1] __attribute__((aligned(64)));");
   }
   const std::string lo = value(s.lo), hi = value(s.hi);
   open("for (int64_t " + strip + " = " + lo + ", " + end + "; " + strip + " < " + hi + "; " + strip + " = " +
@@ -400,22 +408,40 @@ void CCode::of(const Strips& s) {
     windows[w].place = "&" + print.element(s.windows[w].array, s.windows[w].at);
     lines(print.take_lines());
   }
-  const Shown& first = windows.front();
-  line(end + " = " + c_.prelude.need("twill_min_i64") + "(" + strip + " + " + std::to_string(s.capacity) +
-       " - " + c_.prelude.need("twill_past_line") + "(" + first.place + ", sizeof(" + first.type + ")), " +
-       hi + ");");
+  std::string most = strip + " + " + std::to_string(s.capacity);
+  if (!windows.empty())
+    most += " - " + c_.prelude.need("twill_past_line") + "(" + windows.front().place + ", sizeof(" +
+            windows.front().type + "))";
+  line(end + " = " + c_.prelude.need("twill_min_i64") + "(" + most + ", " + hi + ");");
   for (const Shown& window : windows) {
-    line(window.type + " " + window.store + "[" + std::to_string(s.capacity) +
-         "] __attribute__((aligned(64)));");
-    line(window.type + " *restrict " + window.view + " = " + window.past + " ? " + window.store + " : " +
-         window.place + ";");
+    if (window.left.empty()) {
+      line(window.type + " " + window.store + "[" + std::to_string(s.capacity) +
+           "] __attribute__((aligned(64)));");
+      line(window.type + " *restrict " + window.view + " = " + window.past + " ? " + window.store + " : " +
+           window.place + ";");
+    } else {
+      line(window.type + " *restrict " + window.view + " = " + window.past + " ? (" + window.type +
+           " *)((char *)" + window.store + " + " + window.left + ") : " + window.place + ";");
+    }
   }
   code(s.body);
   for (const Shown& window : windows) {
-    line("if (" + window.past + ") " + c_.prelude.need("twill_stream") + "(" + window.place + ", " +
-         window.store + ", (size_t)(" + end + " - " + strip + ") * sizeof(" + window.type + "));");
+    const bool is_first = window.left.empty();
+    line("if (" + window.past + ") " + (is_first ? "" : window.left + " = ") +
+         c_.prelude.need("twill_stream") + "(" + window.place + ", " + window.store + ", " +
+         (is_first ? "0" : window.left) + ", (size_t)(" + end + " - " + strip + ") * sizeof(" + window.type +
+         "), " + (is_first ? "true" : end + " == " + hi) + ");");
   }
   close();
+}
+
+void CCode::of(const Fetch& s) {
+  CExpressions print = expressions();
+  const std::string place = print.element(s.array, s.at), bytes = print.number_of_elements(s.array);
+  lines(print.take_lines());
+  const std::string size = "sizeof(" + c_.names.type(program_[s.array].type) + ")";
+  line("if ((" + bytes + ") * (int64_t)" + size + " >= " + std::to_string(s.above) + ") " +
+       c_.prelude.need("twill_fetch") + "(&" + place + ", (size_t)(" + value(s.count) + ") * " + size + ");");
 }
 
 // ---- the rest

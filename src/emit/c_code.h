@@ -61,6 +61,7 @@ class CCode {
   void of(const nest::If& s);
   void of(const nest::Within& s);
   void of(const nest::Strips& s);
+  void of(const nest::Fetch& s);
   void of(const nest::Swap& s);
   void of(const nest::Copy& s);
   void of(const nest::Born& s);

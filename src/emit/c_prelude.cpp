@@ -257,12 +257,25 @@ static inline int64_t twill_past_line(const void *place, size_t size) {
 }
 )c",
        {}},
+      {"twill_fetch",
+       R"c(/* Brings memory into the second-level cache. */
+static inline void twill_fetch(const void *from, size_t bytes) {
+#ifdef __GNUC__
+  for (size_t k = 0; k < bytes; k += 64) __builtin_prefetch((const char *)from + k, 0, 2);
+#else
+  (void)from, (void)bytes;
+#endif
+}
+)c",
+       {}},
       {"twill_stream",
-       R"c(/* Copies past the caches. */
-static inline void twill_stream(void *to, const void *from, size_t bytes) {
+       R"c(/* Copies a strip of a row past the caches, in whole lines. What lies before it in its last line, `left`
+   bytes, waits at the beginning of the strip's memory, and so does, for the next one, what this one has left. */
+static inline size_t twill_stream(void *to, void *strip, size_t left, size_t bytes, bool last) {
 #if defined(__GNUC__) && defined(__x86_64__)
-  char *t = to;
-  const char *f = from;
+  char *t = (char *)to - left;
+  const char *f = strip;
+  bytes += left;
   size_t head = (size_t)(-(uintptr_t)t & 63);
   if (head > bytes) head = bytes;
   memcpy(t, f, head);
@@ -278,9 +291,13 @@ static inline void twill_stream(void *to, const void *from, size_t bytes) {
                      : : "r"(t), "r"(f) : "xmm0", "xmm1", "xmm2", "xmm3", "memory");
   }
 #endif
-  memcpy(t, f, bytes);
+  if (last) memcpy(t, f, bytes);
+  else memmove(strip, f, bytes);
+  return last ? 0 : bytes;
 #else
-  memcpy(to, from, bytes);
+  (void)left, (void)last;
+  memcpy(to, strip, bytes);
+  return 0;
 #endif
 }
 static inline void twill_fence(void) {

@@ -64,9 +64,10 @@ struct For {
   DimId index;
   Expr lo{}, hi{};  // hi exclusive
   std::int64_t step = 1;
-  bool down = false;  // from hi - 1 to lo
-  By by = By::Seq;    // Seq, Simd or Core
-  Expr enough{};      // Core: the other workers are woken only if this holds; null: always
+  bool down = false;      // from hi - 1 to lo
+  By by = By::Seq;        // Seq, Simd or Core
+  Expr enough{};          // Core: the other workers are woken only if this holds; null: always
+  bool in_turns = false;  // Core: the workers take one after the other, not each its own part of the range
   std::vector<Reduction> reductions{};
   Code body{};
 };
@@ -96,13 +97,22 @@ struct Window {
 };
 
 /// A range from `lo` to `hi` in strips of at most `capacity` indices. They end where a cache line of the
-/// first window's array ends, so that no line is written by two strips.
+/// first window's array ends, if there is one, so that no line is written by two strips.
 struct Strips {
   DimId strip, end;  // of the current one
   Expr lo{}, hi{};
   std::int64_t capacity = 0;
   std::vector<Window> windows{};
   Code body{};
+};
+
+/// Brings elements of an array that has at least `above` bytes into the caches: `count` of them, from `at`
+/// on.
+struct Fetch {
+  ArrayId array;
+  std::vector<Expr> at;
+  Expr count;
+  std::int64_t above;
 };
 
 /// Exchanges the memory of two arrays of equal shape.
@@ -175,8 +185,8 @@ struct Require {
 };
 
 struct Statement {
-  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Within, Strips, Swap, Copy, Born,
-               SetSize, Growable, Push, Table, Lookup, Shelve, Unshelve, Perform, Stop, Require>
+  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Within, Strips, Fetch, Swap, Copy,
+               Born, SetSize, Growable, Push, Table, Lookup, Shelve, Unshelve, Perform, Stop, Require>
       kind;
 };
 
@@ -185,8 +195,9 @@ inline void append(Code& code, Code more) {
   code.insert(code.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-/// Memory for a part of an array: the elements from `origin` on (null: from 0 on), `extents` of them along each
-/// dimension. In a ring, whose extent is a power of two, the element with index i lies at i modulo the extent.
+/// Memory for a part of an array: the elements from `origin` on (null: from 0 on), `extents` of them along
+/// each dimension. In a ring, whose extent is a power of two, the element with index i lies at i modulo the
+/// extent.
 struct Box {
   std::vector<Expr> origin, extents;
   int ring = -1;  // the dimension, or -1

@@ -87,6 +87,10 @@ class LoopPrinter {
     --depth_;
     inside(s.body);
   }
+  void of(const Fetch& s) {
+    line("fetch " + place(s.array, s.at) + " .. + " + show(s.count) + ", from arrays above " +
+         std::to_string(s.above) + " bytes");
+  }
   void of(const Swap& s) { line("swap " + name(s.a) + ", " + name(s.b)); }
   void of(const Copy& s) { line("copy " + name(s.from) + " to " + name(s.to)); }
   void of(const Born&) {}

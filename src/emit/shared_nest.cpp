@@ -295,6 +295,7 @@ For SharedNest::part_loop(std::size_t level) {
   const StageNest::Range range = members_[leader_].range(shared_[level].dim);
   For loop{.index = *part_, .lo = t_.number(0), .hi = parts_, .by = shared_[level].by};
   if (loop.by == By::Core) loop.enough = t_.compare(Prim::Gt, parts_, t_.number(1));
+  loop.in_turns = shared_[level].cut.count > 0;
   const DimId begin = t_.new_index(name + "_begin"), end = t_.new_index(name + "_end");
   const Expr part = t_.index(*part_);
   loop.body.push_back({Let{begin, t_.start_of_part(range.lo, range.hi, part, parts_)}});

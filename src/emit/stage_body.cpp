@@ -23,17 +23,21 @@ void add_guarded(Code& code, Expr condition, Code body) {
 
 }  // namespace
 
+/// In the copy of unrolled dimensions that is being written.
+Expr StageNest::at_copy(Expr e) {
+  if (fixed_.empty()) return e;
+  return rewrite(t_.pool(), e, [&](Expr node) {
+    const IndexRef* ref = as<IndexRef>(node);
+    if (!ref) return Expr{};
+    const auto found = fixed_.find(ref->dim);
+    return found == fixed_.end() ? Expr{} : found->second;
+  });
+}
+
 /// The expression as it is at this point of the code: unrolled indices replaced, rules dropped inside.
 Expr StageNest::at_point(Expr e) {
   if (!e) return e;
-  if (!fixed_.empty()) {
-    e = rewrite(t_.pool(), e, [&](Expr node) {
-      const IndexRef* ref = as<IndexRef>(node);
-      if (!ref) return Expr{};
-      const auto found = fixed_.find(ref->dim);
-      return found == fixed_.end() ? Expr{} : found->second;
-    });
-  }
+  e = at_copy(e);
   if (step_) e = work_out_divisions(t_, e, *step_);
   if (!fixed_.empty()) e = fold_constants(e);
   if (!settled_.empty()) e = use_settled(e);

@@ -11,14 +11,6 @@
 
 namespace twill::nest {
 
-namespace {
-
-/// Elements collected before they are written past the caches: few enough that the processor reads ahead
-/// while it writes.
-constexpr std::int64_t strip_bytes = 512;
-
-}  // namespace
-
 StageNest::StageNest(Tables& tables, const StageSchedule& schedule, std::vector<ChainLevel> levels,
                      std::int64_t grain, Surroundings surroundings)
     : t_(tables),
@@ -289,6 +281,7 @@ Code StageNest::parts_loop(int level) {
   const Range range = ranges_[here.dim];
   For loop{.index = *part_, .lo = t_.number(0), .hi = parts_, .by = here.by};
   if (here.by == By::Core) loop.enough = t_.compare(Prim::Gt, parts_, t_.number(1));
+  loop.in_turns = here.cut.count > 0;
   const Expr part = t_.index(*part_);
   const DimId begin = t_.new_index(dim.name + "_begin"), end = t_.new_index(dim.name + "_end");
   loop.body.push_back({Let{begin, t_.start_of_part(range.lo, range.hi, part, parts_)}});
@@ -508,7 +501,7 @@ Code StageNest::row(int level, Expr lo, Expr hi) {
   const bool stream = !first_pass_ && std::any_of(roles_.begin(), roles_.end(), [](const Role& role) {
     return role.schedule.stream_above >= 0;
   });
-  append(code, stream ? streamed(level, lo, hi) : segmented(level, lo, hi));
+  append(code, stream || schedule_.ahead ? in_strips(level, lo, hi) : segmented(level, lo, hi));
   settled_.clear();
   return code;
 }
@@ -534,132 +527,6 @@ Code StageNest::around_box(int level, Expr lo, Expr hi) {
   If split{inside, std::move(computed), bring_rows(level, lo, hi)};
   Code code;
   code.push_back({std::move(split)});
-  return code;
-}
-
-/// A strip of which all points are computed, as many as it has room for.
-Code StageNest::full_strip(int level, Expr strip, std::int64_t capacity) {
-  const Dim& dim = stage_.dims[levels_[level].dim];
-  const DimId lane = t_.new_index(dim.name + "_lane");
-  view_lane_ = t_.index(lane);
-  fixed_[dim.id] = t_.add(strip, view_lane_);
-  interior_ = true;
-  interior_index_ = lane;
-  Code code = point_loop(level, lane, t_.number(0), t_.number(capacity));
-  interior_ = false;
-  fixed_.erase(dim.id);
-  view_lane_ = {};
-  return code;
-}
-
-/// When may a strip be computed as if all of it lay in the box? If what its points read is in memory, if not
-/// in their own rows, and nothing can fail. Null: never.
-Expr StageNest::may_leave_box(int level, std::int64_t capacity) {
-  const Role& role = roles_.front();
-  const DimId index = stage_.dims[levels_[level].dim].id;
-  const Expr width = t_.program()[role.output->array].shape.back();
-  if (roles_.size() != 1 || !role.folds.empty() || !role.output->value || role.output->guard ||
-      !std::holds_alternative<Formula>(stage_.body) || !stage_.effects.empty())
-    return {};
-  // Where the row has a point of the box, what does not move along it is read there as well.
-  const Dim& dim = stage_.dims[levels_[level].dim];
-  Expr when = t_.compare(Prim::Lt, dim.lo, dim.hi);
-  bool may = true;
-  const auto look = [&](Expr node) {
-    const Read* read = as<Read>(node);
-    may = may && !as<Invoke>(node) && (read || !is_partial(node, t_.program().functions));
-    if (!read || read->rules.empty()) return;
-    may = may && std::none_of(node->args.begin(), node->args.end(), reads_data);
-    if (!mentions(node, index)) return;
-    const std::vector<Expr>& shape = t_.program()[read->array].shape;
-    Expr row = t_.number(0), rows = t_.number(1);
-    for (std::size_t s = 0; s + 1 < shape.size(); ++s) {
-      may = may && !mentions(node->args[s], index);
-      row = t_.add(t_.mul(row, shape[s]), node->args[s]);
-      rows = t_.mul(rows, shape[s]);
-    }
-    const Expr rest = t_.substitute(node->args[shape.size() - 1], index, t_.number(0));
-    const Literal* shift = as<Literal>(rest);
-    may = may && shape.back() == width && factor_of(node->args[shape.size() - 1], index) == 1 && shift &&
-          std::abs(shift->value.i) <= capacity &&
-          std::all_of(read->rules.begin(), read->rules.end(),
-                      [](Boundary rule) { return rule == Boundary::Inside; });
-    if (!may || shift->value.i == 0) return;
-    when = t_.pool().apply(
-        Prim::And, {when, shift->value.i < 0 ? t_.compare(Prim::Lt, t_.number(0), row)
-                                             : t_.compare(Prim::Lt, t_.add(row, t_.number(1)), rows)});
-  };
-  at_all_unrolled(level + 1, [&] { visit(at_point(role.output->value), look); });
-  return may ? when : Expr{};
-}
-
-/// The loop over a strip. Away from all borders, strips have a known number of points; at the border of a box
-/// they have too, and what is outside of it is brought over afterwards.
-Code StageNest::whole_strip(int level, Expr strip, Expr end, std::int64_t capacity) {
-  if (phases_of(level) > 1) return segmented(level, strip, end);
-  const Dim& dim = stage_.dims[levels_[level].dim];
-  Interior inside = interior_of(level, strip, end);
-  const Expr leaves = over_whole_ && inside.lower.empty() && levels_[level].by != By::Core
-                          ? may_leave_box(level, capacity)
-                          : Expr{};
-  if (over_whole_) {
-    inside.lower.push_back(dim.lo);
-    inside.upper.push_back(dim.hi);
-  }
-  if (inside.lower.empty() || levels_[level].by == By::Core) return segmented(level, strip, end);
-  Expr whole = t_.compare(Prim::Eq, t_.sub(end, strip), t_.number(capacity));
-  if (leaves) {
-    whole = t_.pool().apply(Prim::And, {whole, leaves});
-  } else {
-    Expr lower = inside.lower.front(), upper = inside.upper.front();
-    for (Expr e : inside.lower) lower = t_.max(lower, e);
-    for (Expr e : inside.upper) upper = t_.min(upper, e);
-    whole = t_.pool().apply(Prim::And, {whole, t_.compare(Prim::Le, lower, strip)});
-    whole = t_.pool().apply(Prim::And, {whole, t_.compare(Prim::Le, end, upper)});
-  }
-  If choice{whole, {}, segmented(level, strip, end)};
-  choice.then = full_strip(level, strip, capacity);
-  if (leaves) {
-    append(choice.then, bring_rows(level, strip, t_.min(t_.max(strip, dim.lo), end)));
-    append(choice.then, bring_rows(level, t_.max(t_.min(end, dim.hi), strip), end));
-  }
-  Code code;
-  code.push_back({std::move(choice)});
-  return code;
-}
-
-Code StageNest::streamed(int level, Expr lo, Expr hi) {
-  const ChainLevel& here = levels_[level];
-  const Dim& dim = stage_.dims[here.dim];
-  std::int64_t capacity = strip_bytes;
-  for (const Role& role : roles_) {
-    if (role.schedule.stream_above < 0) continue;
-    const auto size = static_cast<std::int64_t>(byte_size(t_.program()[role.output->array].type));
-    capacity = std::min(capacity, std::max<std::int64_t>(64, strip_bytes / size));
-  }
-  Strips strips{.strip = t_.new_index(dim.name + "_strip"),
-                .end = t_.new_index(dim.name + "_end"),
-                .lo = lo,
-                .hi = hi,
-                .capacity = capacity};
-  const Expr strip = t_.index(strips.strip);
-  for (Role& role : roles_) {
-    if (role.schedule.stream_above < 0) continue;
-    const Array array = t_.program()[role.output->array];
-    role.view_origin = strip;
-    at_all_rows(role, level + 1, [&] {
-      Window window{{}, role.target, {}, role.schedule.stream_above};
-      for (Expr e : place(role)) window.at.push_back(t_.substitute(e, dim.id, strip));
-      window.view = t_.new_array(array.name + "_strip", array.type, {t_.number(capacity)});
-      role.views[copy_in(role)] = window.view;
-      strips.windows.push_back(std::move(window));
-    });
-  }
-  if (strips.windows.empty()) return segmented(level, lo, hi);  // there are no rows
-  strips.body = whole_strip(level, strip, t_.index(strips.end), capacity);
-  for (Role& role : roles_) role.views.clear();
-  Code code;
-  code.push_back({std::move(strips)});
   return code;
 }
 

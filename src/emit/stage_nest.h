@@ -3,6 +3,7 @@
 
 #include "emit/interior.h"
 #include "emit/tables.h"
+#include "poly/affine.h"
 
 namespace twill::nest {
 
@@ -120,6 +121,16 @@ class StageNest {
     DimId lane{};  // the loop over the points, from 0 on, while it is open
   };
 
+  /// A row that the innermost loop reads along: element `factor` * index + `first` of it.
+  struct RowRead {
+    ArrayId array;
+    std::vector<Expr> at;             // the subscripts that say which row
+    std::vector<poly::Affine> place;  // the same
+    Expr first;
+    std::int64_t factor;
+    std::size_t moves;  // the subscript that moves with the dimension that is read ahead
+  };
+
   // stage_nest.cpp: the skeleton
   void find_roles();
   void find_folds(Role& role);
@@ -134,10 +145,6 @@ class StageNest {
   Code segmented(int level, Expr lo, Expr hi);
   Code row(int level, Expr lo, Expr hi);
   Code around_box(int level, Expr lo, Expr hi);
-  Code streamed(int level, Expr lo, Expr hi);
-  Code full_strip(int level, Expr strip, std::int64_t capacity);
-  Expr may_leave_box(int level, std::int64_t capacity);
-  Code whole_strip(int level, Expr strip, Expr end, std::int64_t capacity);
   Interior interior_of(int level, Expr lo, Expr hi);
   Code settle_rules(int level, DimId index);
   bool adds_up(int level) const;
@@ -147,6 +154,14 @@ class StageNest {
   bool active_first(const Role& role) const;
   /// Does this pass learn what the output's parts need of each other, without the values themselves?
   bool only_learns(const Role& role) const;
+
+  // stage_strips.cpp: the innermost loop in strips
+  Code in_strips(int level, Expr lo, Expr hi);
+  Code full_strip(int level, Expr strip, std::int64_t capacity);
+  Expr may_leave_box(int level, std::int64_t capacity);
+  Code whole_strip(int level, Expr strip, Expr end, std::int64_t capacity);
+  std::vector<RowRead> rows_read(int level, std::int64_t shift);
+  Code fetches(int level, Expr strip, Expr end);
 
   // stage_phases.cpp: the innermost loop in steps
   std::int64_t phases_of(int level);
@@ -194,6 +209,7 @@ class StageNest {
   std::vector<Expr> place(const Role& role);
   Statement store(const Role& role, std::vector<Expr> at, Expr value);
   Expr row_of(const Role& role);
+  Expr at_copy(Expr e);
   Expr at_point(Expr e);
   Expr fold_constants(Expr e);
   Expr use_settled(Expr e);

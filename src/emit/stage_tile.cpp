@@ -59,27 +59,11 @@ Code StageNest::split(int level) {
 }
 
 /// When the copies of a whole piece can be written side by side, beyond that it is whole: all of its rows are
-/// in the box that is computed, and where they are written past the caches, cache lines begin at the same
-/// places in all of them. Null: always.
+/// in the box that is computed. Null: always.
 Expr StageNest::rows_belong_together(int dim) {
-  Expr together;
-  const auto also = [&](Expr e) { together = together ? t_.pool().apply(Prim::And, {together, e}) : e; };
-  if (over_whole_) {
-    also(t_.compare(Prim::Le, stage_.dims[dim].lo, ranges_[dim].lo));
-    also(t_.compare(Prim::Le, ranges_[dim].hi, stage_.dims[dim].hi));
-  }
-  for (const Role& role : roles_) {
-    if (role.schedule.stream_above < 0 || !is<Cat>(role.output->combine[dim])) continue;
-    const Array& array = t_.program()[role.output->array];
-    const std::size_t size = byte_size(array.type);
-    const auto line = static_cast<std::int64_t>(cache_line / std::gcd(cache_line, size));
-    const Expr beyond = t_.pool().apply(Prim::Mod, {array.shape.back(), t_.number(line)});
-    Expr bytes = t_.number(static_cast<std::int64_t>(size));
-    for (const Expr extent : array.shape) bytes = t_.mul(bytes, extent);
-    also(t_.pool().apply(Prim::Or, {t_.compare(Prim::Eq, beyond, t_.number(0)),
-                                    t_.compare(Prim::Lt, bytes, t_.number(role.schedule.stream_above))}));
-  }
-  return together;
+  if (!over_whole_) return {};
+  return t_.pool().apply(Prim::And, {t_.compare(Prim::Le, stage_.dims[dim].lo, ranges_[dim].lo),
+                                     t_.compare(Prim::Le, ranges_[dim].hi, stage_.dims[dim].hi)});
 }
 
 /// As many copies as the pieces have points or, if one of them is not whole, one point after the other.

@@ -99,7 +99,7 @@ class Collector {
   }
   void of(const Within& s) { code(s.body); }
   void of(const Strips& s) {
-    uses.streams = true;
+    uses.streams = uses.streams || !s.windows.empty();
     expr(s.lo);
     expr(s.hi);
     declared_dims_.insert(s.strip);
@@ -110,6 +110,11 @@ class Collector {
       declare(window.view);
     }
     code(s.body);
+  }
+  void of(const Fetch& s) {
+    array(s.array);
+    for (Expr e : s.at) expr(e);
+    expr(s.count);
   }
   void of(const Swap& s) {
     write(s.a);

@@ -105,16 +105,22 @@ std::string run_seed(std::uint64_t seed, const FuzzOptions& options) {
   return to_text(verdict);
 }
 
+/// Can the case be made, in a process of its own?
+bool survives(std::uint64_t seed, const FuzzOptions& options) {
+  const auto make = [&]() -> std::string {
+    fuzz_case(seed, options);
+    return "made";
+  };
+  return Isolation(make, options.judge.patience).wait().text == "made";
+}
+
 FuzzFailure failure_of(std::uint64_t seed, Verdict verdict, const FuzzOptions& options) {
   FuzzFailure failure{seed, std::move(verdict), {}};
-  if (failure.verdict.kind == "generator") {
-    // If it could be generated, it could not be planned.
-    try {
-      FuzzOptions no_plans = options;
-      no_plans.plans = -1;
-      failure.one = fuzz_case(seed, no_plans);
-    } catch (const Error&) {
-    }
+  // What could not be planned may at least be generated.
+  FuzzOptions no_plans = options;
+  no_plans.plans = -1;
+  if (!survives(seed, options)) {
+    if (survives(seed, no_plans)) failure.one = fuzz_case(seed, no_plans);
     return failure;
   }
   failure.one = fuzz_case(seed, options);

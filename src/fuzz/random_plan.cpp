@@ -398,6 +398,20 @@ Plan random_plan(const std::shared_ptr<const Program>& program, const Machine& m
         if (legal) break;
       }
     }
+    for (std::size_t c = 0; c < plan.blocks[b].clusters.size(); ++c) {
+      const std::vector<Instance> instances = plan.blocks[b].clusters[c].instances;
+      for (std::size_t i = 0; i < instances.size(); ++i) {
+        const int dims = static_cast<int>(stages.at(instances[i].name())->dims.size());
+        if (dims < 2 || !rng.chance(40)) continue;
+        const Ahead ahead{static_cast<int>(i), rng.below(dims), rng.pick({1, 2, 3, 8}),
+                          rng.pick({0, 0, 4096})};
+        keep_if_legal([&](Plan& p) {
+          std::vector<Ahead>& list = p.blocks[b].clusters[c].ahead;
+          std::erase_if(list, [&](const Ahead& other) { return other.instance == ahead.instance; });
+          list.push_back(ahead);
+        });
+      }
+    }
     const int count = static_cast<int>(plan.blocks[b].clusters.size());
     for (int k = 0; k + 1 < count; ++k) {
       if (!rng.chance(30)) continue;
@@ -438,6 +452,7 @@ std::map<std::string, int> features_of(const Plan& plan) {
         if (store.stream_above >= 0) ++features["stream"];
       }
       if (!cluster.tiles.empty()) ++features["tile in registers"];
+      if (!cluster.ahead.empty()) ++features["read ahead"];
       for (const Merge& merge : cluster.merges) ++features["merge " + std::string(name_of(merge.how))];
     }
   }

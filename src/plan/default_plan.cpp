@@ -50,10 +50,13 @@ constexpr std::int64_t block_elements = 512, block_lines = 4;
 /// So many rows of a block are computed side by side, if the body is no longer than this: a row that is read
 /// for one of them serves its neighbours from a register.
 constexpr std::int64_t rows_at_once = 4;
-constexpr int most_operations_of_rows = 32;
+constexpr int most_operations_of_rows = 32, most_of_folds = 128;
 
 /// Of a dimension with so few points, known in advance, all are held in registers at once.
 constexpr std::int64_t most_held_points = 4;
+
+/// Every worker gets so many parts of a triangle, from the broad side to the narrow one.
+constexpr std::int64_t parts_of_triangle = 16;
 
 /// The share of the points of a slice that may be computed again in a neighbouring tile.
 constexpr double most_again = 0.5;
@@ -108,6 +111,15 @@ class Proposer {
     return cluster;
   }
 
+  /// Along the loop around the innermost one, which runs along rows.
+  void read_ahead(Cluster& cluster) const {
+    const std::vector<ChainLevel> levels = loops_of(cluster)->chains.front();
+    auto point = std::find_if(levels.rbegin(), levels.rend(),
+                              [](const ChainLevel& level) { return level.by != By::Unroll; });
+    if (point == levels.rend() || std::next(point) == levels.rend()) return;
+    cluster.ahead.push_back({0, std::next(point)->dim, 1, ahead_limit()});
+  }
+
   int vector_dim() const { return vector_dim_; }
 
   bool is_short(int d) const {
@@ -127,7 +139,10 @@ class Proposer {
     cluster.grain = grain();
     const bool tiles = wishes.tiles && wishes.reorder && wishes.unroll && tile_;
     std::vector<ChainLevel> levels = tiles ? around_tile() : order(wishes);
-    const std::optional<int> blocked = wishes.blocks && !tiles ? cut_blocks(levels) : std::nullopt;
+    const std::optional<int> blocked =
+        wishes.blocks && !tiles ? cut_blocks(levels, wishes.tiles) : std::nullopt;
+    if (blocked && std::holds_alternative<Formula>(stage_.body))
+      cluster.ahead.push_back({0, *blocked, rows_ahead(levels, *blocked), ahead_limit()});
     if (wishes.lanes && vector_dim_ >= 0) {
       for (ChainLevel& level : levels) {
         if (level.dim == vector_dim_ && level.cut == Cut{} && level.by == By::Seq) level.by = By::Simd;
@@ -138,6 +153,7 @@ class Proposer {
     else if (wishes.cores)
       give_to_cores(levels, blocked, cluster);
     if (tiles) hold_tiles(levels, cluster);
+    if (blocked && !small_.empty() && levels.back().dim == *blocked) hold_rows(levels, cluster);
     store(wishes, cluster);
     cluster.loops = chain(levels);
     return cluster;
@@ -278,6 +294,14 @@ class Proposer {
       cluster.tiles.push_back({0, static_cast<int>(o), last_cut_of_tile(levels)});
   }
 
+  /// The accumulators of rows side by side, at a point of them.
+  void hold_rows(const std::vector<ChainLevel>& levels, Cluster& cluster) const {
+    int point = static_cast<int>(levels.size()) - 1;
+    while (levels[static_cast<std::size_t>(point)].by == By::Unroll) --point;
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o)
+      cluster.tiles.push_back({0, static_cast<int>(o), point});
+  }
+
   /// The innermost loop over tiles.
   int last_cut_of_tile(const std::vector<ChainLevel>& levels) const {
     int last = 0;
@@ -294,8 +318,9 @@ class Proposer {
   }
 
   /// Cuts the outermost dimension along which the stage reads neighbours, and the one inside of it, so that
-  /// the loops run through small blocks, several rows at once. Returns that dimension.
-  std::optional<int> cut_blocks(std::vector<ChainLevel>& levels) const {
+  /// the loops run through small blocks, several rows at once; if those are folds, `hold`: each row's
+  /// accumulator is held in a register. Returns that dimension.
+  std::optional<int> cut_blocks(std::vector<ChainLevel>& levels, bool hold) const {
     std::size_t points = 0;  // loops that are not unrolled
     for (const ChainLevel& level : levels) {
       if (level.by == By::Unroll) continue;
@@ -314,9 +339,12 @@ class Proposer {
       levels.insert(
           levels.begin() + static_cast<std::ptrdiff_t>(l),
           {{rows, {Cut::Kind::Step, block_rows}, By::Seq}, {inner, {Cut::Kind::Step, width}, By::Seq}});
-      if (inner == vector_dim_ && small_.empty() && operations_of(stage_) <= most_operations_of_rows) {
+      std::int64_t operations = operations_of(stage_);
+      for (const int d : small_) operations *= *literal_extent(stage_.dims[d]);
+      if (inner == vector_dim_ && operations <= (small_.empty() ? most_operations_of_rows : most_of_folds) &&
+          (small_.empty() || hold)) {
         levels[l + 2].cut = {Cut::Kind::Step, rows_at_once};
-        levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(l) + 4, {rows, {}, By::Unroll});
+        levels.push_back({rows, {}, By::Unroll});
       }
       return rows;
     }
@@ -380,6 +408,19 @@ class Proposer {
   std::int64_t stream_limit() const {
     const MemoryLayer* cache = machine_.last_level_cache();
     return cache ? cache->bytes / 2 : std::int64_t{1} << 24;
+  }
+
+  /// How far to read ahead along the rows, or the planes, of a block.
+  static std::int64_t rows_ahead(const std::vector<ChainLevel>& levels, int blocked) {
+    const auto points = std::find_if(levels.rbegin(), levels.rend(),
+                                     [](const ChainLevel& level) { return level.by != By::Unroll; });
+    return std::next(points)->dim == blocked ? rows_at_once : 1;
+  }
+
+  /// What fits into the second-level cache of a core is near enough.
+  std::int64_t ahead_limit() const {
+    const MemoryLayer* cache = machine_.find_memory("L2");
+    return cache ? cache->bytes : std::int64_t{1} << 20;
   }
 
   /// Work that is done before the other cores have woken up: about two points per nanosecond.
@@ -644,6 +685,8 @@ class Planner {
         best = std::move(alone);
       }
       if (!best) return std::nullopt;
+      proposer.read_ahead(*best);
+      if (why_illegal(program_, *stages[i], *best, site)) best->ahead.clear();
       cluster.instances.push_back(best->instances.front());
       cluster.grain = best->grain;
       loops.chains.push_back(loops_of(*best)->chains.front());
@@ -657,6 +700,7 @@ class Planner {
       take(best->stores, cluster.stores);
       take(best->merges, cluster.merges);
       take(best->tiles, cluster.tiles);
+      take(best->ahead, cluster.ahead);
     }
     cluster.loops = tree_of(loops);
     auto illegal = why_illegal(program_, stages, cluster, site);
@@ -699,10 +743,18 @@ class Planner {
                                    proposer.all_are_cat(0) && proposer.all_are_cat(1) &&
                                    !bounds_depend(*stage, 1, 0);
                           });
-    if (two_dims)
+    if (two_dims) {
       levels[0].by = levels[1].by = By::Core;
-    else
-      levels.insert(levels.begin(), {0, {Cut::Kind::Parts, 0}, By::Core});
+      return levels;
+    }
+    // Of a triangle, parts of equal height are not of equal size.
+    const bool triangle = std::any_of(stages.begin(), stages.end(), [](const Stage* stage) {
+      for (int d = 1; d < static_cast<int>(stage->dims.size()); ++d)
+        if (bounds_depend(*stage, d, 0)) return true;
+      return false;
+    });
+    const std::int64_t parts = triangle ? parts_of_triangle * machine_.count(CoreKind::Core) : 0;
+    levels.insert(levels.begin(), {0, {Cut::Kind::Parts, parts}, By::Core});
     return levels;
   }
 
@@ -733,6 +785,7 @@ class Planner {
       take(best->stores, cluster.stores);
       take(best->merges, cluster.merges);
       take(best->tiles, cluster.tiles);
+      take(best->ahead, cluster.ahead);
     }
     cluster.loops = tree_of(loops);
     if (why_illegal(program_, stages, cluster, site)) return std::nullopt;

@@ -206,6 +206,8 @@ class Elaboration {
       if (merge.instance == instance) result.outputs[merge.output].merge = merge.how;
     for (const Tile& tile : cluster.tiles)
       if (tile.instance == instance) result.outputs[tile.output].tile = tile.loop;
+    for (const Ahead& ahead : cluster.ahead)
+      if (ahead.instance == instance) result.ahead = ahead;
     const std::vector<const Block*> blocks = blocks_of(stage);
     for (std::size_t b = 0; b < blocks.size(); ++b) {
       for (std::size_t o = 0; o < stage.outputs.size(); ++o)

@@ -25,6 +25,7 @@ struct StageSchedule {
   const Stage* stage = nullptr;         // of Schedule::program
   std::vector<OutputSchedule> outputs;  // as in the stage
   std::vector<BlockSchedule> blocks;    // none for a formula, one for a nested block, two for a branch
+  std::optional<Ahead> ahead;           // which rows are brought into the caches before they are read
 };
 
 /// A cluster whose loops are known to be legal.

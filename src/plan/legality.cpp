@@ -62,6 +62,7 @@ class Judge {
     lanes();
     unrolled();
     stores();
+    reads_ahead();
   }
 
  private:
@@ -127,7 +128,8 @@ class Judge {
                "'" + dim_name(level.dim) + "' hands a state from step to step and runs in order");
       }
     }
-    if (!cluster_.merges.empty() || !cluster_.stores.empty() || !cluster_.tiles.empty())
+    if (!cluster_.merges.empty() || !cluster_.stores.empty() || !cluster_.tiles.empty() ||
+        !cluster_.ahead.empty())
       refuse("carried-state", "the state of a loop has no store, merge or tile of its own");
   }
 
@@ -666,6 +668,12 @@ class Judge {
       if (!is<Cat>(combine) && !unrolled_fold)
         refuse("illegal-stream", name + " is combined along '" + dim_name(static_cast<int>(d)) + "'");
     }
+    bool folds = false;
+    for (const ChainLevel& level : levels_) {
+      folds = folds || is<Fold>(output.combine[level.dim]);
+      if (folds && is<Cat>(output.combine[level.dim]) && !tile_of(output))
+        refuse("illegal-stream", name + " accumulates in memory");
+    }
     const DimId index = stage_.dims[point.dim].id;
     for (std::size_t s = 0; s < output.at.size(); ++s) {
       const auto factor = factor_of(output.at[s], index);
@@ -673,6 +681,28 @@ class Judge {
         refuse("illegal-stream", name + " is not contiguous along '" + dim_name(point.dim) + "'");
     }
     if (output.at.empty()) refuse("illegal-stream", name + " is a single value");
+  }
+
+  /// Rows are cut into strips, and what the next strips need is fetched between them.
+  void reads_ahead() const {
+    if (cluster_.ahead.empty()) return;
+    const Ahead& ahead = cluster_.ahead.front();
+    const auto no = [&](const std::string& why) { refuse("illegal-ahead", why); };
+    if (cluster_.ahead.size() > 1 || ahead.instance != 0) no("only one dimension of a stage is read ahead");
+    if (ahead.dim < 0 || ahead.dim >= static_cast<int>(stage_.dims.size()))
+      no("a dimension that does not exist is read ahead");
+    if (ahead.points < 1 || ahead.points > most_ahead)
+      no("rows are read " + std::to_string(ahead.points) + " points ahead, not 1 to " +
+         std::to_string(most_ahead));
+    if (!std::holds_alternative<Formula>(stage_.body)) no("the body is a block");
+    if (point_level_ < 0 || levels_[point_level_].by == By::Core) no("no row is run along in order");
+    const int row = levels_[point_level_].dim;
+    if (row == ahead.dim) no("the rows run along '" + dim_name(row) + "' themselves");
+    for (const Output& output : stage_.outputs)
+      if (!is<Cat>(output.combine[row]))
+        no("'" + array_name(output) + "' is combined along '" + dim_name(row) + "'");
+    for (const Tile& tile : cluster_.tiles)
+      if (point_level_ > tile.loop) no("the innermost loop runs over a tile");
   }
 
   const Program& program_;

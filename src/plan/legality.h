@@ -36,6 +36,9 @@ bool may_write_outside(const Program& program, const Stage& stage, const Output&
 /// The most elements that a tile of accumulators has.
 constexpr std::int64_t most_held = 1024;
 
+/// The most points that rows are read ahead.
+constexpr std::int64_t most_ahead = 64;
+
 /// The loops around an instance as a list, outermost first.
 struct ChainLevel {
   int dim;

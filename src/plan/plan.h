@@ -19,7 +19,7 @@ namespace twill {
 enum class By : std::uint8_t { Seq, Unroll, Simd, Core, Block, Warp, Thread, Node };
 
 /// Into how large pieces a loop cuts the range of its axis: pieces of `count` indices (1: the points),
-/// or `count` pieces of nearly equal size (0: as many as there are workers).
+/// or `count` pieces of nearly equal size, which workers take in turns (0: as many as there are workers).
 struct Cut {
   enum class Kind : std::uint8_t { Step, Parts };
   Kind kind = Kind::Step;
@@ -114,6 +114,17 @@ struct Tile {
   friend bool operator==(const Tile&, const Tile&) = default;
 };
 
+/// Reading ahead: while an instance runs along a row, the rows that it reads for the first time `points`
+/// further along dimension `dim` are brought into the caches, from arrays of at least `above` bytes. Hardware
+/// fetches ahead along a row by itself, but does not know where the next one begins.
+struct Ahead {
+  int instance = 0;
+  int dim = 0;
+  std::int64_t points = 1;
+  std::int64_t above = 0;
+  friend bool operator==(const Ahead&, const Ahead&) = default;
+};
+
 /// Stages that share a pass over memory. Several instances share the outer loops and run one after the other
 /// in every iteration of them, each with inner loops of its own.
 struct Cluster {
@@ -122,6 +133,7 @@ struct Cluster {
   std::vector<Store> stores;  // outputs that are not listed: in full, with ordinary stores
   std::vector<Merge> merges;  // one per output of which a dimension other than Cat is cut into parts
   std::vector<Tile> tiles;    // at most one per output
+  std::vector<Ahead> ahead;   // at most one per instance
   std::int64_t grain = 0;     // a cluster with fewer points than this is left to one worker
   friend bool operator==(const Cluster&, const Cluster&) = default;
 };

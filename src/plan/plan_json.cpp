@@ -55,6 +55,11 @@ Json json_of(const Cluster& cluster) {
   json["tiles"] = Json::array();
   for (const Tile& t : cluster.tiles)
     json["tiles"].push_back({{"instance", t.instance}, {"output", t.output}, {"loop", t.loop}});
+  json["ahead"] = Json::array();
+  for (const Ahead& a : cluster.ahead) {
+    json["ahead"].push_back(
+        {{"instance", a.instance}, {"dim", a.dim}, {"points", a.points}, {"above", a.above}});
+  }
   json["grain"] = cluster.grain;
   return json;
 }
@@ -144,6 +149,10 @@ Cluster cluster_of(const Json& json) {
   }
   for (const Json& t : list(json, "tiles"))
     cluster.tiles.push_back({integer(t, "instance"), integer(t, "output"), integer(t, "loop")});
+  for (const Json& a : list(json, "ahead")) {
+    cluster.ahead.push_back({integer(a, "instance"), integer(a, "dim"), integer<std::int64_t>(a, "points"),
+                             integer<std::int64_t>(a, "above")});
+  }
   cluster.grain = integer<std::int64_t>(json, "grain");
   return cluster;
 }

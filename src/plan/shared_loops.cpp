@@ -117,6 +117,7 @@ Cluster only(const Cluster& cluster, const ClusterLoops& loops, int instance) {
   take(cluster.stores, alone.stores);
   take(cluster.merges, alone.merges);
   take(cluster.tiles, alone.tiles);
+  take(cluster.ahead, alone.ahead);
   return alone;
 }
 
@@ -267,6 +268,7 @@ class Judge {
     for (const Store& store : cluster_.stores) all.emplace_back(store.instance, "store");
     for (const Merge& merge : cluster_.merges) all.emplace_back(merge.instance, "merge");
     for (const Tile& tile : cluster_.tiles) all.emplace_back(tile.instance, "tile");
+    for (const Ahead& ahead : cluster_.ahead) all.emplace_back(ahead.instance, "wish to read ahead");
     return all;
   }
 

@@ -38,12 +38,14 @@ class Branches {
  private:
   Stage& stage(int position) { return region_.stages[static_cast<std::size_t>(position)]; }
 
-  /// The choice that the stage is, and nothing besides; null if it is something else.
+  /// The choice that the stage is, and nothing besides; null if it is something else. Its outputs are then
+  /// the blocks' results themselves, no parts of larger arrays.
   static const Branch* choice(const Stage& stage) {
-    const bool plain = stage.dims.empty() && stage.effects.empty() && !has_hint(stage, Hint::Never) &&
-                       std::all_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
-                         return !output.value && !output.guard && !output.into && !output.force;
-                       });
+    const bool plain =
+        stage.dims.empty() && stage.effects.empty() && !has_hint(stage, Hint::Never) &&
+        std::all_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
+          return !output.value && !output.guard && !output.into && !output.force && output.at.empty();
+        });
     return plain ? std::get_if<Branch>(&stage.body) : nullptr;
   }
 
