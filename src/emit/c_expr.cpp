@@ -452,6 +452,45 @@ std::string CExpressions::boundary(Boundary rule, Expr subscript, Expr extent, b
   }
 }
 
+namespace {
+
+/// A record of two numbers of four bytes each: both lie in one word of eight.
+bool is_pair(const Type& type) {
+  if (type.is_scalar() || type.record().fields.size() != 2) return false;
+  return std::all_of(type.record().fields.begin(), type.record().fields.end(),
+                     [](const Field& field) { return field.type.is_scalar() && byte_size(field.type) == 4; });
+}
+
+}  // namespace
+
+/// The element at a place that data decide. Of a pair, lanes would gather each field by itself, and that
+/// takes twice as long as to gather both and to take them apart.
+std::string CExpressions::gathered(const Type& type, const std::string& element) {
+  if (!is_pair(type)) return element;
+  const std::string name = context_.names.type(type);
+  const auto known = std::find_if(context_.pairs.begin(), context_.pairs.end(),
+                                  [&](const auto& pair) { return pair.second == type; });
+  const std::string function =
+      known == context_.pairs.end() ? context_.names.fresh(name + "_at") : known->first;
+  context_.pairs.emplace(function, type);
+  return function + "(&" + element + ")";
+}
+
+std::string pair_definitions(CContext& context) {
+  std::string text;
+  for (const auto& [function, type] : context.pairs) {
+    const std::string name = context.names.type(type);
+    const auto field = [&](std::size_t f) { return c_field(type.record().fields[f].name); };
+    text += "/* Loads both fields at once. */\nstatic inline " + name + " " + function + "(const " + name +
+            " *place) {\n#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__\n"
+            "  uint64_t both;\n  memcpy(&both, place, 8);\n"
+            "  const uint32_t first = (uint32_t)both, second = (uint32_t)(both >> 32);\n  " +
+            name + " pair;\n  memcpy(&pair." + field(0) + ", &first, 4);\n  memcpy(&pair." + field(1) +
+            ", &second, 4);\n  return pair;\n#else\n  return *place;\n#endif\n}\n\n";
+  }
+  return text;
+}
+
 CText CExpressions::print_read(Expr e) {
   const Read& read = *as<Read>(e);
   const Array& array = program_[read.array];
@@ -481,7 +520,9 @@ CText CExpressions::print_read(Expr e) {
     for (const std::string& condition : conditions) all += (all.empty() ? "" : " && ") + condition;
     return all;
   };
-  const std::string value = context_.names.of(read.array) + "[" + linear(read.array, subscripts) + "]";
+  std::string value = context_.names.of(read.array) + "[" + linear(read.array, subscripts) + "]";
+  if (std::any_of(e->args.begin(), e->args.begin() + static_cast<std::ptrdiff_t>(rank), reads_data))
+    value = gathered(e->type, value);
   if (inside.empty() && exists.empty()) return {value};
   const std::string nothing = e->type.is_scalar() ? "0" : "(" + context_.names.type(e->type) + "){0}";
   if (exists.empty()) {

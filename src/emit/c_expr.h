@@ -21,9 +21,10 @@ struct CContext {
   const nest::Nest& nest;
   CNames& names;
   CPrelude& prelude;
-  std::vector<std::string>& errors;  // text of error code 1, 2, …
-  std::vector<Effect>& effects;      // by number
-  std::set<ArrayId> pointers;        // rank-0 arrays that are parameters behind a pointer
+  std::vector<std::string>& errors;        // text of error code 1, 2, …
+  std::vector<Effect>& effects;            // by number
+  std::set<ArrayId> pointers;              // rank-0 arrays that are parameters behind a pointer
+  std::map<std::string, Type> pairs = {};  // functions that load a pair in one go
 };
 
 /// Prints the expressions of one straight piece of code.
@@ -70,6 +71,7 @@ class CExpressions {
   CText print_lazy(Expr condition, Expr then, Expr otherwise, const Type& type);
   CText apply(Prim prim, const Type& type, std::vector<CText> operands);
   CText infix(const char* op, int binds, const CText& a, const CText& b, const Type& type);
+  std::string gathered(const Type& type, const std::string& element);
   std::string extent_of(Expr extent);
   std::string within(const std::string& subscript, Expr extent);
   std::string boundary(Boundary rule, Expr subscript, Expr extent, bool lanes);
@@ -92,5 +94,8 @@ class CExpressions {
 };
 
 std::string in_parentheses(const CText& text, int binds);
+
+/// The functions that load pairs, as far as the expressions printed so far need them.
+std::string pair_definitions(CContext& context);
 
 }  // namespace twill

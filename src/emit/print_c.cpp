@@ -239,9 +239,9 @@ CSource print_c(const Nest& nest) {
       "with -std=c11\"\n#endif\n#include <math.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include "
       "<stdint.h>\n#include "
       "<stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#ifdef _OPENMP\n#include <omp.h>\n#endif\n\n";
-  source.text += host_interface() + "\n" + names.record_definitions() + prelude.text() + constants +
-                 (constants.empty() ? "" : "\n") + functions + code.parts() + kernel + "\n" +
-                 interface.generic_entry(source);
+  source.text += host_interface() + "\n" + names.record_definitions() + prelude.text() +
+                 pair_definitions(context) + constants + (constants.empty() ? "" : "\n") + functions +
+                 code.parts() + kernel + "\n" + interface.generic_entry(source);
   source.text += "\nconst char *" + source.function +
                  "_error(int32_t code) {\n  static const char *const texts[] = {\n    \"no error\",\n";
   for (const std::string& error : source.errors) source.text += "    " + quoted(error) + ",\n";

@@ -92,9 +92,12 @@ Code StageNest::open_dense(Role& role) {
     return code;
   }
   if (output.into && role.schedule.keep != Keep::Alias) append(code, bring_over(role));
-  if (scatter && !output.into) append(code, init_target(role));
+  // What lives inside of shared loops only begins there.
+  if (scatter && !output.into && !is_local(role.schedule.keep)) append(code, init_target(role));
   return code;
 }
+
+bool StageNest::scatters(const Role& role) const { return scatter_of(*role.output) != nullptr; }
 
 /// A scatter's target before the first value arrives: the operator's identity, or zero.
 Code StageNest::init_target(const Role& role) {

@@ -223,7 +223,11 @@ Code StageNest::inside() {
   if (!any && (first_pass_ || stage_.effects.empty())) return {};
   int dims = 0;
   for (std::size_t l = 0; l < shared_levels_; ++l) dims = std::max(dims, levels_[l].dim + 1);
-  return within(dims, static_cast<int>(shared_levels_));
+  Code code;
+  for (const Role& role : roles_)
+    if (active(role) && is_local(role.schedule.keep) && scatters(role)) append(code, init_target(role));
+  append(code, within(dims, static_cast<int>(shared_levels_)));
+  return code;
 }
 
 Code StageNest::from(int level) {

@@ -219,6 +219,7 @@ class StageNest {
   Code epilogue();
   Code open_dense(Role& role);
   Code open_append(Role& role);
+  bool scatters(const Role& role) const;
   Code init_target(const Role& role);
   Code bring_over(Role& role);
   Statement bring_row(const Role& role, std::vector<Expr> row, Expr lo, Expr hi);

@@ -78,8 +78,8 @@ void count_features(const Program& program, std::map<std::string, int>& counts) 
   });
 }
 
-/// Schedules of more stages take longer to find than all other plans together.
-constexpr std::size_t most_stages_for_isl = 4;
+/// Schedules of more stages, those of blocks included, take longer to find than all other plans together.
+constexpr int most_stages_for_isl = 4;
 
 /// A case from generation to verdict, in the process that it is run in.
 std::string run_seed(std::uint64_t seed, const FuzzOptions& options) {
@@ -152,7 +152,9 @@ FuzzCase fuzz_case(std::uint64_t seed, const FuzzOptions& options) {
   std::vector<Clustering> clusterings = {cluster_greedy(*planned), cluster_from_below(*planned),
                                          cluster_optimal(*planned, ByTime{time_model_of(machine), {}})};
   for (const GraphCost cost : graph_costs) clusterings.push_back(cluster_optimal(*planned, cost));
-  if (planned->stages.size() <= most_stages_for_isl)
+  int stages = 0;
+  for_each_stage(planned->stages, [&](const Stage&) { ++stages; });
+  if (stages <= most_stages_for_isl)
     clusterings.push_back(cluster_by_schedule(
         *planned, for_plans.pick({poly::Fusion::Min, poly::Fusion::Smart, poly::Fusion::Max})));
   for (const Clustering& clustering : clusterings) {

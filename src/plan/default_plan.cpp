@@ -58,6 +58,12 @@ constexpr std::int64_t most_held_points = 4;
 /// Every worker gets so many parts of a triangle, from the broad side to the narrow one.
 constexpr std::int64_t parts_of_triangle = 16;
 
+/// Shorter rows begin and end in lines that they share with their neighbours.
+constexpr std::int64_t shortest_row_past = 64;
+
+/// Of rows with fewer points, the processor fetches several by itself.
+constexpr std::int64_t shortest_row_ahead = 256;
+
 /// The share of the points of a slice that may be computed again in a neighbouring tile.
 constexpr double most_again = 0.5;
 
@@ -117,6 +123,8 @@ class Proposer {
     auto point = std::find_if(levels.rbegin(), levels.rend(),
                               [](const ChainLevel& level) { return level.by != By::Unroll; });
     if (point == levels.rend() || std::next(point) == levels.rend()) return;
+    const auto row = literal_extent(stage_.dims[point->dim]);
+    if (row && *row < shortest_row_ahead) return;
     cluster.ahead.push_back({0, std::next(point)->dim, 1, ahead_limit()});
   }
 
@@ -399,6 +407,8 @@ class Proposer {
   }
 
   bool streams(const Output& output) const {
+    const auto row = vector_dim_ >= 0 ? literal_extent(stage_.dims[vector_dim_]) : std::nullopt;
+    if (row && *row < shortest_row_past) return false;
     return std::all_of(output.combine.begin(), output.combine.end(),
                        [](const Combine& c) { return is<Cat>(c) || is<Fold>(c); }) &&
            !output.at.empty();

@@ -13,13 +13,10 @@ std::vector<bool> kept_apart(const std::vector<Expr>& at, const std::vector<Dim>
   if (!data && !has_operator && !fresh) return std::vector<bool>(dims.size(), true);
   std::vector<bool> apart;
   for (const Dim& dim : dims) {
-    int uses = 0;
-    bool alone = false;
-    for (const Expr e : at) {
-      visit(e, [&](Expr node) { uses += as<IndexRef>(node) && as<IndexRef>(node)->dim == dim.id; });
-      alone = alone || (as<IndexRef>(e) && as<IndexRef>(e)->dim == dim.id);
-    }
-    apart.push_back(alone && uses == 1);
+    apart.push_back(std::any_of(at.begin(), at.end(), [&](Expr e) {
+      const auto* index = as<IndexRef>(e);
+      return index && index->dim == dim.id;
+    }));
   }
   // At least one dimension scatters: what is combined, or where the rest is zero, must be said somewhere.
   if (!apart.empty() && std::find(apart.begin(), apart.end(), false) == apart.end()) apart.back() = false;
