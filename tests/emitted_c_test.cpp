@@ -53,6 +53,30 @@ TEST(EmittedC, OfAllExamplesIsFreeOfWarnings) {
   fs::remove(file);
 }
 
+/// Both fields of a pair lie in one word: where data say which pair, lanes gather half as often.
+TEST(EmittedC, PairsAreGatheredInOneGo) {
+  Options options;
+  options.stop_after = "c";
+  const auto c_of = [&](const char* text) {
+    return compile(std::make_shared<const Program>(parse_program("pairs", text)), detect_machine(), options)
+        .source->text;
+  };
+  const std::string pairs = c_of(R"(
+      type Pair = { a: f32, b: i32 }
+      def f(x: Pair[N], p: i64[M]) -> y { y[i < M] = x[clamp(p[i])].a * f32(x[clamp(p[i])].b) })");
+  EXPECT_THAT(pairs, testing::HasSubstr("static inline Pair Pair_at(const Pair *place) {"));
+  EXPECT_THAT(pairs, testing::HasSubstr("? Pair_at(&x[twill_clamp("));
+  // Not where neighbours are read, and not of records that are no pairs of equal numbers.
+  EXPECT_THAT(c_of(R"(
+      type Pair = { a: f32, b: i32 }
+      def f(x: Pair[N]) -> y { y[i < N] = x[i].a * f32(x[i].b) })"),
+              testing::Not(testing::HasSubstr("_at(")));
+  EXPECT_THAT(c_of(R"(
+      type Wide = { a: f64, b: i32 }
+      def f(x: Wide[N], p: i64[M]) -> y { y[i < M] = x[clamp(p[i])].a * f64(x[clamp(p[i])].b) })"),
+              testing::Not(testing::HasSubstr("_at(")));
+}
+
 // GCC 12 reads lanes that do not exist where a vectorised iteration reduces several failures under
 // conditions.
 TEST(EmittedC, AnIterationReducesItsFailuresOnce) {

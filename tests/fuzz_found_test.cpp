@@ -277,6 +277,12 @@ const Found found[] = {
         y[i < N] = b[wrap(0), wrap(i)] + 1
       }
     )"},
+    {"AHistogramThatLivesAsLongAsItsRow", R"(
+      def f(x: i64[N, 8]) -> y {
+        h: i64[N, 4] = scatter(+) { [i, x[i, j] % 4] <- x[i, j] | i, j }
+        y[i, z < 4] = h[i, clamp(z - 1)] + 2 * h[i, z]
+      }
+    )"},
     {"PointsWithoutALoopThatReplaceABox", R"(
       def f(x: i64[N + 1]) -> v { v[i < N] into x = 0 }
     )"},
@@ -344,6 +350,13 @@ TEST(FuzzFoundPlan, ATileThatIsStreamed) {
   const Verdict verdict = judge_isolated(one, options);
   EXPECT_EQ(verdict.kind, "") << verdict.detail;
   EXPECT_EQ(verdict.counts.at("runs"), 4);
+}
+
+/// `print` is a scalar here, and what stands on the next line does not call it.
+TEST(FuzzFoundText, AScalarWithTheNameOfAnEffectAtTheEndOfALine) {
+  const std::string text =
+      "def f(p: i64[K], print: i64) -> a {\n  q[i < K] = print\n  (a: i64, b: i64) = (0, 0)\n}\n";
+  EXPECT_EQ(print(parse_program("found", text)), text);
 }
 
 TEST(FuzzFoundCheck, AScanAroundAFoldHasNoCatInside) {

@@ -47,4 +47,62 @@ void Generator::pipeline(const Surroundings& around, std::vector<Stage>& into) {
   }
 }
 
+/// A histogram for every row, and stages that read the row's bins: they can live as long as the row.
+void Generator::histograms(const Surroundings& around, std::vector<Stage>& into) {
+  const Extent rows = any_extent(), bins = extent({}, 0, rng_.between(1, 9));
+  const Type any = number_type(), type = is_narrow(any.scalar()) ? Type(Scalar::I64) : any;
+  const auto row_dim = [&](Surroundings& inside) {
+    const NewDim dim = rectangular_dim(index_name("i", inside), rows, 0);
+    use(dim, inside);
+    return dim;
+  };
+  Surroundings inside = around;
+  Stage first;
+  first.dims = {row_dim(inside).dim};
+  const Expr row = pool_.index(first.dims[0].id);
+  for (int k = rng_.below(2); k >= 0; --k) {
+    const NewDim point = rectangular_dim(index_name("k", inside), any_extent(), 0);
+    use(point, inside);
+    first.dims.push_back(point.dim);
+  }
+  Output scattered;
+  scattered.combine.assign(first.dims.size(), Scatter{some_operator(type, true)});
+  scattered.combine[0] = Cat{};
+  scattered.array = array(array_name("h"), type, {rows, bins});
+  scattered.at = {row, pool_.apply(Prim::Mod, {index_value(inside, 4), bins.expr})};
+  scattered.value = value(type, inside);
+  if (rng_.chance(30)) scattered.guard = condition(inside, 4);
+  std::vector<ArrayId> made = {scattered.array};
+  first.outputs.push_back(std::move(scattered));
+  finish(std::move(first), into);
+  for (int k = rng_.below(3); k >= 0; --k) {
+    Surroundings here = around;
+    Stage stage;
+    stage.dims = {row_dim(here).dim};
+    const NewDim bin = rectangular_dim(index_name("j", here), bins, 0);
+    use(bin, here);
+    stage.dims.push_back(bin.dim);
+    const Expr at = pool_.index(stage.dims[0].id), column = pool_.index(bin.dim.id);
+    const auto element = [&] {
+      const Expr next = pool_.apply(Prim::Add, {column, pool_.integer(rng_.between(-2, 2))});
+      return pool_.read(rng_.pick(made), type, {at, next}, {Boundary::Inside, Boundary::Clamp});
+    };
+    Output output;
+    const bool folds = rng_.chance(30);
+    output.combine = {Cat{}, Cat{}};
+    if (folds) output.combine[1] = Fold{some_operator(type, true)};
+    output.at = {at};
+    std::vector<Extent> shape = {rows};
+    if (!folds) {
+      output.at.push_back(column);
+      shape.push_back(bins);
+    }
+    output.array = array(array_name("h"), type, shape);
+    output.value = pool_.apply(rng_.chance(60) ? Prim::Add : Prim::Min, {element(), element()});
+    if (!folds) made.push_back(output.array);
+    stage.outputs.push_back(std::move(output));
+    finish(std::move(stage), into);
+  }
+}
+
 }  // namespace twill

@@ -189,20 +189,31 @@ Output Generator::scatter_output(const std::vector<NewDim>& dims, const Surround
   Output output;
   Type type = any_type();
   std::vector<Extent> shape;
+  // Rows that plain subscripts choose, and what is scattered into them.
+  std::size_t rows = 0;
   if (into && !targets.empty()) {
     output.into = rng_.pick(targets);
     type = program_[*output.into].type;
     shape = held_.at(*output.into).shape;
   } else {
+    while (rows + 1 < dims.size() && dims[rows].rectangular && dims[rows].low == 0 && rng_.chance(40))
+      shape.push_back(dims[rows++].extent);
     const int rank = rng_.weighted({0, 75, 25});
     for (int k = 0; k < rank; ++k) shape.push_back(any_extent());
   }
   const std::optional<Operator> op = rng_.chance(70) ? any_operator(type, true) : std::nullopt;
-  for (std::size_t d = 0; d < dims.size(); ++d) output.combine.push_back(Scatter{op});
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    if (d < rows)
+      output.combine.push_back(Cat{});
+    else
+      output.combine.push_back(Scatter{op});
+  }
   output.accumulates = output.into && op;
   output.array = array(array_name("h"), type, shape);
   Expr guard;
-  for (const Extent& e : shape) {
+  for (std::size_t k = 0; k < rows; ++k) output.at.push_back(pool_.index(dims[k].dim.id));
+  for (std::size_t k = rows; k < shape.size(); ++k) {
+    const Extent& e = shape[k];
     Expr at = index_value(around, 5);
     if (e.add > 0 && !e.base && rng_.chance(50)) {
       at = pool_.apply(Prim::Mod, {at, pool_.integer(e.add)});
@@ -447,6 +458,7 @@ void Generator::stages(int count, Surroundings around, int depth, std::vector<St
       if (auto folds = bucket_stage(into, around)) finish(std::move(*folds), into);
     }
     if (rng_.chance(8)) pipeline(around, into);
+    if (rng_.chance(4)) histograms(around, into);
     if (rng_.chance(12)) stencils(around, into);
     const int kind = rng_.weighted({65, 15, depth > 0 ? 10 : 0, depth > 0 ? 10 : 0});
     Stage stage = kind == 0   ? plain_stage(around)

@@ -258,7 +258,8 @@ Statement Parser::for_statement() {
 }
 
 bool Parser::at_effect() const {
-  return peek().kind == TokenKind::Name && effect_names_.contains(peek().text) && peek(1).text == "(";
+  return peek().kind == TokenKind::Name && effect_names_.contains(peek().text) && peek(1).text == "(" &&
+         !(peek(1).newline && nest_ == 0);
 }
 
 PrintAst Parser::print() {
