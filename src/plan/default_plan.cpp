@@ -757,12 +757,19 @@ class Planner {
       levels[0].by = levels[1].by = By::Core;
       return levels;
     }
-    // Of a triangle, parts of equal height are not of equal size.
-    const bool triangle = std::any_of(stages.begin(), stages.end(), [](const Stage* stage) {
-      for (int d = 1; d < static_cast<int>(stage->dims.size()); ++d)
-        if (bounds_depend(*stage, d, 0)) return true;
-      return false;
-    });
+    // Of a triangle, parts of equal height are not of equal size. But results of parts that have to be put
+    // together should be few.
+    const bool triangle =
+        std::any_of(stages.begin(), stages.end(),
+                    [](const Stage* stage) {
+                      for (int d = 1; d < static_cast<int>(stage->dims.size()); ++d)
+                        if (bounds_depend(*stage, d, 0)) return true;
+                      return false;
+                    }) &&
+        std::all_of(stages.begin(), stages.end(), [](const Stage* stage) {
+          return std::all_of(stage->outputs.begin(), stage->outputs.end(),
+                             [](const Output& output) { return is<Cat>(output.combine.front()); });
+        });
     const std::int64_t parts = triangle ? parts_of_triangle * machine_.count(CoreKind::Core) : 0;
     levels.insert(levels.begin(), {0, {Cut::Kind::Parts, parts}, By::Core});
     return levels;
