@@ -269,8 +269,8 @@ static inline void twill_fetch(const void *from, size_t bytes) {
 )c",
        {}},
       {"twill_stream",
-       R"c(/* Copies a strip of a row past the caches, in whole lines. What lies before it in its last line, `left`
-   bytes, waits at the beginning of the strip's memory, and so does, for the next one, what this one has left. */
+       R"c(/* Copies a strip of a row past the caches, in whole lines. The beginning of its first line, `left` bytes that the
+   strip before it left over, lies in front of it; what it leaves over itself is moved there, and counted. */
 static inline size_t twill_stream(void *to, void *strip, size_t left, size_t bytes, bool last) {
 #if defined(__GNUC__) && defined(__x86_64__)
   char *t = (char *)to - left;

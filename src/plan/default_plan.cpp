@@ -76,6 +76,13 @@ std::optional<std::int64_t> literal_extent(const Dim& dim) {
   return std::max<std::int64_t>(0, hi->value.i - lo->value.i);
 }
 
+/// The innermost loop that is not unrolled; -1 if there is none.
+int point_level(const std::vector<ChainLevel>& levels) {
+  int point = static_cast<int>(levels.size()) - 1;
+  while (point >= 0 && levels[point].by == By::Unroll) --point;
+  return point;
+}
+
 class Proposer {
  public:
   /// `taken`: loops around the stage visit the points of these dimensions.
@@ -120,12 +127,11 @@ class Proposer {
   /// Along the loop around the innermost one, which runs along rows.
   void read_ahead(Cluster& cluster) const {
     const std::vector<ChainLevel> levels = loops_of(cluster)->chains.front();
-    auto point = std::find_if(levels.rbegin(), levels.rend(),
-                              [](const ChainLevel& level) { return level.by != By::Unroll; });
-    if (point == levels.rend() || std::next(point) == levels.rend()) return;
-    const auto row = literal_extent(stage_.dims[point->dim]);
+    const int point = point_level(levels);
+    if (point < 1) return;
+    const auto row = literal_extent(stage_.dims[levels[point].dim]);
     if (row && *row < shortest_row_ahead) return;
-    cluster.ahead.push_back({0, std::next(point)->dim, 1, ahead_limit()});
+    cluster.ahead.push_back({0, levels[point - 1].dim, 1, ahead_limit()});
   }
 
   int vector_dim() const { return vector_dim_; }
@@ -304,10 +310,8 @@ class Proposer {
 
   /// The accumulators of rows side by side, at a point of them.
   void hold_rows(const std::vector<ChainLevel>& levels, Cluster& cluster) const {
-    int point = static_cast<int>(levels.size()) - 1;
-    while (levels[static_cast<std::size_t>(point)].by == By::Unroll) --point;
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o)
-      cluster.tiles.push_back({0, static_cast<int>(o), point});
+      cluster.tiles.push_back({0, static_cast<int>(o), point_level(levels)});
   }
 
   /// The innermost loop over tiles.
@@ -422,9 +426,7 @@ class Proposer {
 
   /// How far to read ahead along the rows, or the planes, of a block.
   static std::int64_t rows_ahead(const std::vector<ChainLevel>& levels, int blocked) {
-    const auto points = std::find_if(levels.rbegin(), levels.rend(),
-                                     [](const ChainLevel& level) { return level.by != By::Unroll; });
-    return std::next(points)->dim == blocked ? rows_at_once : 1;
+    return levels[point_level(levels) - 1].dim == blocked ? rows_at_once : 1;
   }
 
   /// What fits into the second-level cache of a core is near enough.
