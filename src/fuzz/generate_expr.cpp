@@ -175,15 +175,16 @@ Expr Generator::read(ArrayId id, const Surroundings& around, int fuel) {
     // A rule that needs a nearest element fails if there is none.
     const bool walks =
         std::ranges::any_of(around.indices, [&](const VisibleIndex& i) { return i.cap.expr == extent.expr; });
-    // Nothing is proven about products and data: the run fails if they are outside.
+    const bool has_element = walks || (extent.add > 0 && extent.mul >= 0);
+    // Nothing is proven about products and data: the run fails if they are outside. Of an array that may
+    // have no element, it is proven that any place is outside.
     const Expr data = as<Cast>(wild) ? wild->args[0] : wild;
     const auto* product = as<Apply>(wild);
     const bool unknown = as<Read>(data) || (product && product->prim == Prim::Mul && !affine_of(wild));
-    if (unknown && rng_.chance(10)) {
+    if (unknown && has_element && rng_.chance(10)) {
       rules.push_back(Boundary::Inside);
       continue;
     }
-    const bool has_element = walks || (extent.add > 0 && extent.mul >= 0);
     if (has_element ? rng_.chance(65) : rng_.chance(5)) {
       rules.push_back(rng_.pick({Boundary::Clamp, Boundary::Mirror, Boundary::Wrap}));
     } else if (rng_.chance(60)) {
