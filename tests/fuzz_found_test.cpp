@@ -449,3 +449,26 @@ TEST(FuzzFoundPlan, WhatAccumulatesInMemoryIsNotStreamed) {
   cluster.tiles = {{0, 0, 1}};
   EXPECT_EQ(refusal(), "");
 }
+
+/// What blocks print counts as well, when stages change their order.
+TEST(FuzzFoundPlan, EffectsInBlocksStayInOrder) {
+  const auto program = std::make_shared<const Program>(parse_program("found", R"(
+      def f(x: f64[N]) -> (u, v) {
+        u[i] = x[i] + 1
+        v[i] = u[i] * 2
+        stage first(i < N) {
+          block {
+            stage says() { print("in a block") }
+          }
+        }
+        stage second() { print("after it") }
+      })"));
+  const auto why = [&](std::vector<std::vector<StageSet>> clusters) {
+    const std::vector<ClusterSets> lists = {{"", 0, std::move(clusters)}};
+    const auto fused = fuse_clusters(program, lists);
+    return fused ? "" : fused.why().code + ": " + fused.why().text;
+  };
+  EXPECT_EQ(why({{{"u", "v"}}, {{"first"}}, {{"second"}}}), "");
+  EXPECT_EQ(why({{{"u", "v"}}, {{"second"}}, {{"first"}}}),
+            "effect: the effects of 'first' would happen too late");
+}

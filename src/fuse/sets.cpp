@@ -119,12 +119,14 @@ void fuse_list(Region& region, const ClusterSets& list) {
         refuse("unknown-stage", {name},
                "the program has no stage '" + name + "' here, or the plan runs it twice");
       const Stage& stage = region.stages[static_cast<std::size_t>(found->second)];
-      for (const Effect& effect : stage.effects) {
-        auto& before = last_effect.try_emplace(effect.kind, -1).first->second;
-        if (found->second < before)
-          refuse("effect", {name}, "the effects of '" + name + "' would happen too late", stage.place);
-        before = found->second;
-      }
+      for_each_stage({&stage, 1}, [&](const Stage& inner) {
+        for (const Effect& effect : inner.effects) {
+          auto& before = last_effect.try_emplace(effect.kind, -1).first->second;
+          if (found->second < before)
+            refuse("effect", {name}, "the effects of '" + name + "' would happen too late", stage.place);
+          before = found->second;
+        }
+      });
       if (!members.empty() && found->second < members.back())
         refuse("illegal-order", {name}, "'" + name + "' comes before the others of its cluster", stage.place);
       members.push_back(found->second);
