@@ -186,7 +186,7 @@ const Case cases[] = {
       def f(x: f64[N]) -> (a, b, c) { a[i] = x[i] + 1
                                       b[i] = a[i] * 2
                                       c[i] = a[i] + b[pad(0)] })"},
-    {"VerticalBeatsHorizontal", {3, 0, 1}, {2, 0, 1}, R"(
+    {"VerticalBeatsHorizontal", {3, 0, 1}, {2, 0, 0}, R"(
       def f(x: f64[N]) -> (p, y) { o[i < N + 1] = i * i
                                    p[i < N + 1] = 2 * i
                                    y[i < N] = o[i + 1] - o[i] + x[i] })"},
@@ -274,7 +274,7 @@ const Case cases[] = {
     {"TwoPrintsOfOneRange", {2, 0, 0}, {2, 0, 0}, R"(
       def f(x: i64[N]) { for i < N { print("a", x[i]) }
                          for i < N { print("b", x[i]) } })"},
-    {"ThreePrintsOfOneMap", {4, 0, 1}, {3, 0, 1}, R"(
+    {"ThreePrintsOfOneMap", {4, 0, 1}, {3, 0, 0}, R"(
       def f(x: i64[N]) { p[i] = x[i] % 7
                          for i < N { print("a", p[i]) }
                          for i < N { print("b", p[i]) }
@@ -283,7 +283,7 @@ const Case cases[] = {
       effect note
       def f(x: i64[N]) { for i < N { print("a", x[i]) }
                          for i < N { note("b", x[i]) } })"},
-    {"EffectsOfTwoKindsOfOneMap", {4, 0, 1}, {2, 0, 1}, R"(
+    {"EffectsOfTwoKindsOfOneMap", {4, 0, 1}, {2, 0, 0}, R"(
       effect note
       def f(x: i64[N]) { p[i] = x[i] % 7
                          for i < N { print("a", p[i]) }
@@ -419,7 +419,7 @@ const Case cases[] = {
                                               s[i] = sum(j) w[j] * a[i]
                                               y[i] = x[i] * s[i]
                                               z = max(j) w[j] })"},
-    {"TheSameTwice", {4, 0, 2}, {2, 0, 1}, R"(
+    {"TheSameTwice", {4, 0, 2}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> (y, z) { a[i] = x[i] * 2
                                    b[i] = x[i] * 2
                                    y[i] = a[i] + a[N - 1 - i]
@@ -433,17 +433,17 @@ const Case cases[] = {
       def f(x: i64[N]) -> z { p[i] = x[i] % 100
                               q[i < N] = 3 * i
                               z[i] = p[i] * q[i] })"},
-    {"ElementZeroOfAProducerAndThePositionInAFilter", {4, 0, 1}, {3, 0, 1}, R"(
+    {"ElementZeroOfAProducerAndThePositionInAFilter", {4, 0, 1}, {2, 0, 0}, R"(
       def f(x: i64[N]) -> (a, b, c) { p[i < 8] = 3 * i + len(x)
                                       a[i < 8] = p[0] + i
                                       b = [ p[0] * i | i < 8, i % 3 != 1 ]
                                       c[k] = b[k] + k })"},
-    {"ElementZeroOfAProducerAndAMapOverAFilter", {4, 0, 1}, {2, 0, 1}, R"(
+    {"ElementZeroOfAProducerAndAMapOverAFilter", {4, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (a, b, c) { p[i < 8] = 3 * i + len(x)
                                       a = [ p[0] + i | i < 8, i % 2 == 0 ]
                                       b = [ p[0] * i | i < 8, i % 2 == 0 ]
                                       c[k] = b[k] + 1 })"},
-    {"APrintBetweenAProducerAndAnEffect", {3, 0, 1}, {2, 0, 1}, R"(
+    {"APrintBetweenAProducerAndAnEffect", {3, 0, 1}, {2, 0, 0}, R"(
       def f(x: i64[N]) { p[i] = x[i] % 7
                          for v in p { print("a", v) }
                          for v in p { print("b", v) } })"},
@@ -502,13 +502,13 @@ const Case cases[] = {
                                                  z[i] = p[i] * q[i]
                                                  r[i] = x[i] - y[i]
                                                  s[i] = r[i] })"},
-    {"AZipAndALaterConsumerAtAnotherElement", {5, 0, 3}, {2, 0, 1}, R"(
+    {"AZipAndALaterConsumerAtAnotherElement", {5, 0, 3}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (z, r) { p[i] = x[i] % 100
                                    q[i < N] = 3 * i
                                    z[i] = p[i] * q[i]
                                    w[i] = z[i] % 7
                                    r[i] = p[N - 1 - i] + w[i] })"},
-    {"AProducerInASetIsReadAtZeroAsWell", {4, 0, 1}, {2, 0, 1}, R"(
+    {"AProducerInASetIsReadAtZeroAsWell", {4, 0, 1}, {1, 0, 0}, R"(
       def f(n: i64) -> (a, b, c) { p[i < 8] = n * i
                                    a[i < 8] = p[i] + 1
                                    b[i < 8] = a[i] * 2

@@ -472,3 +472,22 @@ TEST(FuzzFoundPlan, EffectsInBlocksStayInOrder) {
   EXPECT_EQ(why({{{"u", "v"}}, {{"second"}}, {{"first"}}}),
             "effect: the effects of 'first' would happen too late");
 }
+
+/// Two new versions of an array cannot both take its memory.
+TEST(FuzzFoundPlan, OneOfTwoVersionsInTheSameLoopsIsInPlace) {
+  const auto program = std::make_shared<const Program>(parse_program("found", R"(
+      def f(x: f64[N]) -> (v, w) {
+        u[i] = x[i] + 1
+        stage v(i < N) { out v: f64[N] at [i] into u = cat(i) 2.0 }
+        stage w(i < N) { out w: f64[N] at [i] into u = cat(i) 3.0 }
+      })"));
+  Cluster first, both;
+  first.instances.push_back({{"u"}, 0});
+  first.loops = tree_of({0, {{{0, {}, By::Seq}}}});
+  both.instances = {{{"v"}, 0}, {{"w"}, 0}};
+  both.loops = tree_of({1, {{{0, {}, By::Seq}}, {{0, {}, By::Seq}}}});
+  both.stores = {{0, 0, Keep::Alias, -1}};
+  const auto result = elaborate(program, detect_machine(), {"f", "here", {{"", 0, {first, both}}}});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.why().text, "'w' needs the old version of 'v' in the same loops");
+}

@@ -99,6 +99,12 @@ TEST(Slice, OfPyramidsIsStridedOrHalved) {
                    "c[i < 2 * N] = a[i / 2] + a[clamp(i / 2 + 1)] }",
                    {8}),
             (Slices{{"a", "i/2 .. (i+1)/2+4"}}));
+  // At the border of a level whose size was rounded up, the nearest element inside is one further back.
+  EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\n"
+                   "b[i < (N + 1) / 2] = a[clamp(2 * i - 1)] + a[clamp(2 * i + 1)]\n"
+                   "c[i < ((N + 1) / 2 + 1) / 2] = b[clamp(2 * i)] + b[clamp(2 * i + 1)] }",
+                   {8}),
+            (Slices{{"a", "4*i-1 .. 4*i+31"}, {"b", "2*i .. 2*i+15"}}));
 }
 
 TEST(Slice, OfATransposedReadIsTransposed) {
@@ -296,6 +302,38 @@ const Fused fused[] = {
       def f(u: f32[H, W]) -> b { a[y, x] = 2 * u[y, x] + 1
                                  b[y < H / 2, x < W / 2] = a[2 * y, 2 * x] + a[2 * y + 1, clamp(2 * x + 2)] })",
      rectangles},
+    {"HalfTheSizeRoundedUp",
+     {1, 0},
+     R"(
+      def f(u: f32[H, W]) -> (b, c) {
+        a[y, x < (W + 1) / 2] = u[y, clamp(2 * x - 1)] + u[y, 2 * x]
+        b[y < (H + 1) / 2, x] = sum(l < 4) (l + 1) * a[clamp(2 * y + l - 1), x]
+        c[y, x < ((W + 1) / 2 + 1) / 2] = b[y, clamp(2 * x - 1)] + b[y, clamp(2 * x + 1)] })",
+     rectangles},
+    {"WhatCostsLessThanMemoryIsComputedAgain",
+     {2, 0},
+     R"(
+      def f(u: f32[H, W]) -> v {
+        a[y, x] = (u[y, x] * u[y, x] + 1) * u[y, x]
+        s = sum(y, x) a[y, x]
+        v[y, x] = a[y, x] - s })",
+     rectangles},
+    {"WhatTheLargestIsChosenFromIsComputedOnce",
+     {2, 1},
+     R"(
+      def f(u: f32[H, W]) -> v {
+        a[y, x] = (u[y, x] * u[y, x] + 1) * u[y, x]
+        s = max(y, x) a[y, x]
+        v[y, x] = if a[y, x] == s then 1 else 0 })",
+     rectangles},
+    {"WhatCostsMoreThanMemoryIsKept",
+     {2, 1},
+     R"(
+      def f(u: f32[H, W]) -> v {
+        a[y, x] = exp(sin(u[y, x])) + exp(cos(u[y, x]))
+        s = sum(y, x) a[y, x]
+        v[y, x] = a[y, x] - s })",
+     rectangles},
     {"TwiceTheSize",
      {1, 0},
      R"(
@@ -366,7 +404,7 @@ const Fused fused[] = {
     {"ADataSubscriptNeedsAll",
      {2, 1},
      R"(
-      def f(u: f32[N], is: i64[N]) -> b { a[i] = 2 * u[i] + 1
+      def f(u: f32[N], is: i64[N]) -> b { a[i] = exp(sin(u[i])) + exp(cos(u[i])) + exp(tan(u[i]))
                                           b[i] = a[clamp(is[i])] + a[i] })",
      {{1}, {10}, {3000}}},
 };

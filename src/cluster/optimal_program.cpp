@@ -5,6 +5,7 @@
 #include "cluster/at.h"
 #include "cluster/program_problem.h"
 #include "fuse/inline.h"
+#include "fuse/profit.h"
 
 #include <algorithm>
 #include <chrono>
@@ -230,9 +231,10 @@ class Choice {
 
   bool leave_out(int stage) {
     if (tried_left_out_ >= most_left_out || !is_in_memory(stage)) return false;
+    if (has_hint(stages_[at(stage)], Hint::Remember)) return false;
     region_.stages = stages_;
     const UseTable uses(region_);
-    if (why_not_recompute(region_, uses, stage)) return false;
+    if (why_not_recompute(region_, uses, stage) || is_chosen_from(region_, uses, stage)) return false;
     ++tried_left_out_;
     const std::vector<Stage> before = stages_;
     const Built best = best_;
@@ -246,13 +248,7 @@ class Choice {
     Built built = build({.cluster = wanted});
     built.cost = problem.cost_of(built.cluster) + problem.work();
     if (built.cost * problem.unit() < best.cost * unit - slack() * unit) {
-      const Stage& gone = before[at(stage)];
-      left_out_.push_back({"recomputed",
-                           {gone.name},
-                           "'" + gone.name +
-                               "' is computed again where it is read: that costs less than to "
-                               "write it and to read it back",
-                           gone.place});
+      left_out_.push_back(recomputed(before[at(stage)]));
       best_ = std::move(built);
       unit_ = problem.unit();
       return true;

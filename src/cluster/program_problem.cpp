@@ -1,7 +1,7 @@
 #include "cluster/program_problem.h"
 
 #include "cluster/at.h"
-#include "fuse/profit.h"
+#include "fuse/guess.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,6 @@
 namespace twill {
 
 namespace {
-
-/// Extents that are not known; those of collections, of which filters leave a part.
-constexpr double some_extent = 1000, part_of_extent = 500;
 
 /// What the most expensive array costs: solvers like numbers of a middling size.
 constexpr double largest_cost = 1000;
@@ -29,16 +26,17 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(
   const bool writes = !counted || *counted == GraphCost::Manifest || *counted == GraphCost::ReadsWrites;
   const bool reads = !counted || *counted == GraphCost::Reads || *counted == GraphCost::ReadsWrites;
   if (counted && *counted == GraphCost::Clusters) problem.last = 1;
+  const ByTime* by_time = std::get_if<ByTime>(&cost);
+  const Guess guess(region.program, by_time ? by_time->known : KnownSizes{});
   std::set<ArrayId> seen;
   const auto add = [&](ArrayId array, int maker) {
     if (!seen.insert(array).second) return;
     const bool is_array = region.program[array].rank() > 0;
     double write = is_array && writes ? 1 : 0, read = is_array && reads ? 1 : 0;
-    if (!counted) {
-      const TimeModel& model = std::get<ByTime>(cost).model;
-      const double bytes = bytes_of(region.program[array]);
-      write *= bytes * model.layer_of(bytes).write_ns + model.array_ns;
-      read *= bytes * model.layer_of(bytes).read_ns;
+    if (by_time) {
+      const Array& what = region.program[array];
+      write *= by_time->model.write_time(guess.bytes(what), guess.knows(what));
+      read *= by_time->model.read_time(guess.bytes(what), guess.knows(what));
     }
     ClusterProblem::Data data{
         maker, maker < 0 || builder.uses().is_held(array), maker < 0 ? 0 : write, read, {}};
@@ -53,7 +51,7 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(
       if (builder.uses().definer(array) < 0) add(array, -1);
   }
   if (counted) return;
-  for (const Stage& stage : region.stages) work_ += work_of(stage);
+  for (const Stage& stage : region.stages) work_ += guess.work(stage) * by_time->model.operation_ns;
   for (const ClusterProblem::Data& data : problem.arrays)
     unit_ = std::max({unit_, data.write / largest_cost, data.read / largest_cost});
   for (ClusterProblem::Data& data : problem.arrays) {
@@ -61,32 +59,6 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(
     data.read /= unit_;
   }
   work_ /= unit_;
-}
-
-double ProgramProblem::extent(Expr e) const {
-  const ByTime* time = std::get_if<ByTime>(&cost_);
-  if (const auto known = known_value(e, time ? time->known : KnownSizes{}))
-    return std::max(1.0, static_cast<double>(known->i));
-  const SizeRef* size = as<SizeRef>(e);
-  return size && born_.contains(size->symbol) ? part_of_extent : some_extent;
-}
-
-double ProgramProblem::bytes_of(const Array& array) const {
-  double elements = 1;
-  for (const Expr e : array.shape) elements *= extent(e);
-  return elements * static_cast<double>(byte_size(array.type));
-}
-
-/// All points of a formula; what is in blocks is there whatever is chosen.
-double ProgramProblem::work_of(const Stage& stage) const {
-  if (!std::holds_alternative<Formula>(stage.body)) return 0;
-  double points = 1;
-  for (const Dim& dim : stage.dims) {
-    const Literal* lo = as<Literal>(dim.lo);
-    points *=
-        dim.hi ? std::max(1.0, extent(dim.hi) - (lo ? static_cast<double>(lo->value.i) : 0)) : some_extent;
-  }
-  return points * operations_of(stage) * std::get<ByTime>(cost_).model.operation_ns;
 }
 
 void ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>> known) {

@@ -31,9 +31,6 @@ class ProgramProblem {
   ClusterProblem problem;
 
  private:
-  double extent(Expr e) const;
-  double bytes_of(const Array& array) const;
-  double work_of(const Stage& stage) const;
   bool goes_through_collection(const Stage& stage) const;
   double highest_number(const std::vector<int>& cluster) const;
 

@@ -2,6 +2,7 @@
 #include "cluster/cluster.h"
 #include "driver/compile.h"
 #include "plan/default_plan.h"
+#include "plan/predict.h"
 #include "simplify/simplify.h"
 
 #include <array>
@@ -18,20 +19,63 @@ void simplify_program(Compilation& c) {
   c.apart = std::move(simplified.not_done);
 }
 
-Clustering clusters(const Compilation& c) {
+/// Rounds of thinking again about what is in memory.
+constexpr int most_rounds = 3;
+
+Clustering clusters(const Compilation& c, const Program& program) {
   switch (c.options.clusters) {
     case Clusters::None: return {};
-    case Clusters::Greedy: return cluster_greedy(*c.program);
-    case Clusters::FromBelow: return cluster_from_below(*c.program);
-    case Clusters::MinFuse: return cluster_by_schedule(*c.program, poly::Fusion::Min);
-    case Clusters::SmartFuse: return cluster_by_schedule(*c.program, poly::Fusion::Smart);
-    case Clusters::MaxFuse: return cluster_by_schedule(*c.program, poly::Fusion::Max);
+    case Clusters::Greedy: return cluster_greedy(program);
+    case Clusters::FromBelow: return cluster_from_below(program);
+    case Clusters::MinFuse: return cluster_by_schedule(program, poly::Fusion::Min);
+    case Clusters::SmartFuse: return cluster_by_schedule(program, poly::Fusion::Smart);
+    case Clusters::MaxFuse: return cluster_by_schedule(program, poly::Fusion::Max);
     case Clusters::Optimal:
-      return cluster_optimal(*c.program,
-                             c.options.cost ? ClusterCost(*c.options.cost)
-                                            : ClusterCost(ByTime{time_model_of(c.machine), c.options.known}));
+      return cluster_optimal(program, c.options.cost
+                                          ? ClusterCost(*c.options.cost)
+                                          : ClusterCost(ByTime{time_model_of(c.machine), c.options.known}));
   }
   return {};
+}
+
+/// A choice of clusters, and what becomes of it.
+struct Choice {
+  Clustering clustering;
+  Planned planned;
+};
+
+/// `rest`: the program, perhaps without stages that are computed again where they are read.
+Choice choose(const Compilation& c, const Program& rest) {
+  Clustering clustering = clusters(c, rest);
+  const bool by_isl = c.options.clusters >= Clusters::MinFuse;
+  Planned planned =
+      default_plan(c.program, c.machine, clustering.lists, by_isl ? Slicing::Never : Slicing::WhereItPays);
+  return {std::move(clustering), std::move(planned)};
+}
+
+/// What is in memory between passes is known when all is planned. What it would take less time to compute
+/// again is left out, and all is planned anew.
+void think_again(Compilation& c, Choice& choice) {
+  const TimeModel model = time_model_of(c.machine);
+  std::set<std::string> left_out;
+  for (int round = 0; round < most_rounds; ++round) {
+    const auto schedule = elaborate(c.program, c.machine, choice.planned.plan);
+    if (!schedule) return;  // that is found out again, and said
+    const auto better = better_recomputed(*c.program, *schedule, model, c.options.known);
+    if (better.empty()) return;
+    std::set<std::string> more = left_out;
+    for (const Reason& reason : better) more.insert(reason.stages.begin(), reason.stages.end());
+    const auto rest = without_stages(c.program, more);
+    if (!rest) return;
+    Choice other = choose(c, *rest);
+    const auto others = elaborate(c.program, c.machine, other.planned.plan);
+    if (!others ||
+        predicted_time(*others, model, c.options.known) >= predicted_time(*schedule, model, c.options.known))
+      return;
+    choice = std::move(other);
+    left_out = std::move(more);
+    c.fused.insert(c.fused.end(), better.begin(), better.end());
+  }
 }
 
 void plan(Compilation& c) {
@@ -39,14 +83,15 @@ void plan(Compilation& c) {
     c.plan = c.options.plan;
     return;
   }
-  Clustering clustering = clusters(c);
+  Choice choice = choose(c, *c.program);
+  const bool by_time = c.options.clusters == Clusters::Greedy || c.options.clusters == Clusters::FromBelow ||
+                       (c.options.clusters == Clusters::Optimal && !c.options.cost);
+  if (by_time) think_again(c, choice);
+  auto& [clustering, planned] = choice;
   if (c.options.clusters == Clusters::Optimal) c.cluster_gap = clustering.gap();
   c.fused.insert(c.fused.end(), clustering.done.begin(), clustering.done.end());
   // What the last choice says about two stages counts more than what was said before.
   c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());
-  const bool by_isl = c.options.clusters >= Clusters::MinFuse;
-  Planned planned =
-      default_plan(c.program, c.machine, clustering.lists, by_isl ? Slicing::Never : Slicing::WhereItPays);
   c.fused.insert(c.fused.end(), planned.sliced.begin(), planned.sliced.end());
   c.plan = std::move(planned.plan);
   c.reasons = std::move(planned.reasons);

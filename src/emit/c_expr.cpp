@@ -211,7 +211,9 @@ CText CExpressions::print_cast(Expr e) {
   }
   if (to == Scalar::Bool) return {in_parentheses(value, 10) + " != 0", 9};
   if (is_integer(to) && from_float)
-    return {context_.prelude.need("twill_to_" + std::string(info(to).name)) + "(" + value.text + ")"};
+    return {context_.prelude.need((source == Scalar::F64 ? "twill_double_to_" : "twill_to_") +
+                                  std::string(info(to).name)) +
+            "(" + value.text + ")"};
   return {"(" + context_.names.type(e->type) + ")" + in_parentheses(value, 14), 14};
 }
 

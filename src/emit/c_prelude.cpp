@@ -184,11 +184,19 @@ static inline T twill_ipow_S(T base, T exponent) {
        {}},
       {"twill_to",
        R"c(/* From a float: saturates, NaN becomes 0. */
-static inline T twill_to_S(double x) {
-  if (!(x == x)) return 0;
-  if (x <= (double)LOW) return LOW;
-  if (x >= (double)HIGH) return HIGH;
-  return (T)x;
+static inline T twill_to_S(float x) {
+  const float low = (float)LOW, end = (float)(HIGH / 2 + 1) * 2;
+  const T inside = (T)(x > low && x < end ? x : 0);
+  return x >= end ? HIGH : x <= low ? LOW : inside;
+}
+)c",
+       {}},
+      {"twill_double_to",
+       R"c(/* From a float: saturates, NaN becomes 0. */
+static inline T twill_double_to_S(double x) {
+  const double low = (double)LOW, end = (double)(HIGH / 2 + 1) * 2;
+  const T inside = (T)(x > low && x < end ? x : 0);
+  return x >= end ? HIGH : x <= low ? LOW : inside;
 }
 )c",
        {}},

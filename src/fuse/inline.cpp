@@ -236,6 +236,37 @@ std::optional<Reason> why_not_recompute(const Region& region, const UseTable& us
   return std::nullopt;
 }
 
+bool is_chosen_from(const Region& region, const UseTable& uses, int position) {
+  const auto chooses = [&](const Output& output) {
+    return std::any_of(output.combine.begin(), output.combine.end(), [&](const Combine& combine) {
+      const auto* fold = std::get_if<Fold>(&combine);
+      const auto* scan = std::get_if<Scan>(&combine);
+      const auto* scatter = std::get_if<Scatter>(&combine);
+      const Operator* op = fold                     ? &fold->op
+                           : scan                   ? &scan->op
+                           : scatter && scatter->op ? &*scatter->op
+                                                    : nullptr;
+      return op && op->prim != Prim::Add && op->prim != Prim::Mul;
+    });
+  };
+  for (const Output& output : region.stages[static_cast<std::size_t>(position)].outputs) {
+    if (region.program[output.array].type.is_integer()) continue;
+    for (const int reader : uses.readers(output.array)) {
+      const std::vector<Output>& outputs = region.stages[static_cast<std::size_t>(reader)].outputs;
+      if (std::any_of(outputs.begin(), outputs.end(), chooses)) return true;
+    }
+  }
+  return false;
+}
+
+Reason recomputed(const Stage& stage) {
+  return {"recomputed",
+          {stage.name},
+          "'" + stage.name +
+              "' is computed again where it is read: that costs less than to write it and to read it back",
+          stage.place};
+}
+
 void recompute(Region& region, const UseTable& uses, int position) {
   Stage stage = std::exchange(region.stages[static_cast<std::size_t>(position)], Stage{});
   for (const Output& output : stage.outputs)

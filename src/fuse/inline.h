@@ -33,6 +33,13 @@ void inline_reads(Program& program, const Output& output, Stage& consumer);
 /// Why the stage at a position cannot be left out, with all who read what it makes computing that again.
 std::optional<Reason> why_not_recompute(const Region& region, const UseTable& uses, int position);
 
+/// Is one of many elements of the stage chosen, the largest perhaps, so that it may be looked for later among
+/// all of them? Then all readers should see the same bits, which floats that are computed twice may not have.
+bool is_chosen_from(const Region& region, const UseTable& uses, int position);
+
+/// That the stage is left out, and why.
+Reason recomputed(const Stage& stage);
+
 /// Does so: the stage is empty afterwards, and `uses` is of the past.
 void recompute(Region& region, const UseTable& uses, int position);
 

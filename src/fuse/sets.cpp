@@ -177,4 +177,19 @@ Result<std::shared_ptr<const Program>, Reason> fuse_clusters(const std::shared_p
   return std::shared_ptr<const Program>(std::move(fused));
 }
 
+std::shared_ptr<const Program> without_stages(const std::shared_ptr<const Program>& program,
+                                              const std::set<std::string>& names) {
+  std::vector<ClusterSets> lists;
+  Program scratch = *program;
+  in_all_regions(scratch, [&](Region& region) {
+    ClusterSets list{region.owner, region.branch, {}};
+    for (const Stage& stage : region.stages)
+      if (!names.contains(stage.name)) list.clusters.push_back({{stage.name}});
+    if (list.clusters.size() < region.stages.size()) lists.push_back(std::move(list));
+    return false;
+  });
+  auto rest = fuse_clusters(program, lists);
+  return rest ? *rest : nullptr;
+}
+
 }  // namespace twill

@@ -6,6 +6,7 @@
 #include "program/reason.h"
 
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,11 @@ struct ClusterSets {
 /// visits the points of that.
 Result<std::shared_ptr<const Program>, Reason> fuse_clusters(const std::shared_ptr<const Program>& program,
                                                              std::span<const ClusterSets> lists);
+
+/// The program without some of its stages: who reads what they make computes that again. Nothing if that is
+/// not possible.
+std::shared_ptr<const Program> without_stages(const std::shared_ptr<const Program>& program,
+                                              const std::set<std::string>& names);
 
 /// Joins stages of a list, step by step.
 class Joiner {

@@ -6,9 +6,9 @@
 
 namespace twill {
 
-const TimeModel::Layer& TimeModel::layer_of(double bytes) const {
-  const auto found =
-      std::find_if(layers.begin(), layers.end(), [&](const Layer& layer) { return bytes <= layer.bytes; });
+const TimeModel::Layer& TimeModel::layer_of(double bytes, bool known) const {
+  const auto found = std::find_if(layers.begin(), layers.end(),
+                                  [&](const Layer& layer) { return known && bytes <= layer.bytes; });
   return found == layers.end() ? layers.back() : *found;
 }
 

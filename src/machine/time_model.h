@@ -23,9 +23,16 @@ struct TimeModel {
   double operation_ns = 0.01;
   double array_ns = 0;
 
-  const Layer& layer_of(double bytes) const;
+  /// Of an array; if its size is only a guess, it is taken to be far away.
+  double read_time(double bytes, bool known) const { return bytes * layer_of(bytes, known).read_ns; }
+  double write_time(double bytes, bool known) const {
+    return bytes * layer_of(bytes, known).write_ns + array_ns;
+  }
 
   friend bool operator==(const TimeModel&, const TimeModel&) = default;
+
+ private:
+  const Layer& layer_of(double bytes, bool known) const;
 };
 
 /// What the measured rates say; a rate that is not known is that of an ordinary machine.

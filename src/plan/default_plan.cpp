@@ -580,10 +580,8 @@ class Planner {
 
   /// Does the stage need what the other computes, blocks included?
   bool uses(const Stage& stage, const Stage& producer) const {
-    const auto needed = reads_of(program_, stage);
-    return std::any_of(producer.outputs.begin(), producer.outputs.end(), [&](const Output& output) {
-      return std::find(needed.begin(), needed.end(), output.array) != needed.end();
-    });
+    return std::any_of(producer.outputs.begin(), producer.outputs.end(),
+                       [&](const Output& output) { return needs(program_, stage, output.array); });
   }
 
   /// How many stages each cluster of a list has.
@@ -812,15 +810,15 @@ class Planner {
   }
 
   /// What only holds for a stage that is alone in its loops.
-  static bool may_share(const Cluster& alone, std::span<const Stage* const> stages, std::size_t i,
-                        std::size_t shared) {
+  bool may_share(const Cluster& alone, std::span<const Stage* const> stages, std::size_t i,
+                 std::size_t shared) const {
     const bool inner = loops_of(alone)->chains.front().size() > shared;
     return std::all_of(alone.stores.begin(), alone.stores.end(), [&](const Store& store) {
       if (store.stream_above >= 0 && !inner) return false;
       if (store.keep != Keep::Alias) return true;
       const ArrayId old = *stages[i]->outputs[static_cast<std::size_t>(store.output)].into;
       for (std::size_t k = 0; k < stages.size(); ++k)
-        if (k != i && reads(*stages[k], old)) return false;
+        if (k != i && needs(program_, *stages[k], old)) return false;
       return true;
     });
   }

@@ -348,9 +348,9 @@ class Judge {
         return no(stage, "illegal-stream", name + " is read soon");
       if (store.keep == Keep::Alias) {
         for (std::size_t k = 0; k < stages_.size(); ++k)
-          if (k != i && reads(*stages_[k], *output.into))
+          if (k != i && needs(program_, *stages_[k], *output.into))
             return no(stage, "illegal-alias",
-                      "'" + stages_[k]->name + "' reads the old version of " + name + " in the same loops");
+                      "'" + stages_[k]->name + "' needs the old version of " + name + " in the same loops");
       }
       if (loops_.is_sliced(i)) continue;
       if (store.keep == Keep::Ring) return no(stage, "illegal-ring", "'" + stage.name + "' is not sliced");

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 namespace twill {
 
@@ -31,21 +30,11 @@ class Counter {
     PassTraffic traffic;
     traffic.times = times;
     traffic.stages = pass.names;
-    std::set<ArrayId> reads, writes, local;
-    for (const StageSchedule& stage : pass.stages) {
-      for (std::size_t o = 0; o < stage.outputs.size(); ++o)
-        for (ArrayId array : defined_arrays(stage.stage->outputs[o]))
-          (is_local(stage.outputs[o].keep) ? local : writes).insert(array);
-      // What blocks read is counted by their own passes.
-      if (stage.blocks.empty())
-        for (ArrayId array : reads_of(program_, *stage.stage)) reads.insert(array);
-    }
-    for (ArrayId array : local) reads.erase(array);
-    for (ArrayId array : reads)
-      if (!writes.contains(array)) traffic.read += bytes(array);
-    for (ArrayId array : writes) traffic.written += bytes(array);
-    seen_.insert(reads.begin(), reads.end());
-    seen_.insert(writes.begin(), writes.end());
+    const PassArrays arrays = arrays_of(program_, pass);
+    for (ArrayId array : arrays.read) traffic.read += bytes(array);
+    for (ArrayId array : arrays.written) traffic.written += bytes(array);
+    seen_.insert(arrays.read.begin(), arrays.read.end());
+    seen_.insert(arrays.written.begin(), arrays.written.end());
     traffic_.read += times * traffic.read;
     traffic_.written += times * traffic.written;
     traffic_.passes.push_back(std::move(traffic));
@@ -88,6 +77,21 @@ class Counter {
 };
 
 }  // namespace
+
+PassArrays arrays_of(const Program& program, const Pass& pass) {
+  PassArrays arrays;
+  std::set<ArrayId> local;
+  for (const StageSchedule& stage : pass.stages) {
+    for (std::size_t o = 0; o < stage.outputs.size(); ++o)
+      for (ArrayId array : defined_arrays(stage.stage->outputs[o]))
+        (is_local(stage.outputs[o].keep) ? local : arrays.written).insert(array);
+    if (stage.blocks.empty())
+      for (ArrayId array : reads_of(program, *stage.stage)) arrays.read.insert(array);
+  }
+  std::erase_if(arrays.read,
+                [&](ArrayId array) { return local.contains(array) || arrays.written.contains(array); });
+  return arrays;
+}
 
 Traffic traffic_of(const Schedule& schedule, const KnownSizes& known) {
   return Counter(schedule, known).run(schedule);

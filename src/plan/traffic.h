@@ -4,6 +4,8 @@
 #include "plan/elaborate.h"
 #include "program/known.h"
 
+#include <set>
+
 namespace twill {
 
 /// Bytes between a pass and its arrays. Every array that a pass reads or writes counts once and whole; caches
@@ -23,6 +25,14 @@ struct Traffic {
   double footprint = 0;  // of all arrays at once
   bool complete = true;  // false: some size is only known at run time, and its arrays are left out
 };
+
+/// Arrays in memory that a pass reads, and those that it makes; what blocks inside of it read is left to
+/// their own passes.
+struct PassArrays {
+  std::set<ArrayId> read, written;
+};
+
+PassArrays arrays_of(const Program& program, const Pass& pass);
 
 Traffic traffic_of(const Schedule& schedule, const KnownSizes& known);
 

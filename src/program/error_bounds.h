@@ -23,6 +23,7 @@ struct Fact {
   double error = 0;          // absolute
   double relative = 0;       // to the interpreter's number; infinite: not known
   bool integral = true;      // it is an integer, so that sums and products of small ones are exact
+  double scale = 0;          // of a sum: the largest magnitude of its terms, which may cancel
   double terms = 0;          // so many values, at most, were combined one after the other on the way to it
 
   double magnitude() const;
@@ -49,7 +50,7 @@ double likely_error(Scalar type, double terms);
 
 /// The distance from the interpreter's number that a fact allows a number of a type. The bounds assume the
 /// worst of every step, and grow beyond all bounds in long recurrences. So, relative to the largest
-/// magnitude, half of the digits have to agree in any case, unless so many values are combined that a
+/// magnitude of the number or of what it is the sum of, half of the digits have to agree in any case, unless so many values are combined that a
 /// rounding of each amounts to more.
 double allowed_error(const Fact& fact, Scalar type, double value);
 

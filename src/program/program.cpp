@@ -128,6 +128,11 @@ std::vector<ArrayId> reads_of(const Program& program, const Stage& stage) {
   return std::move(mentions).outside();
 }
 
+bool needs(const Program& program, const Stage& stage, ArrayId array) {
+  const std::vector<ArrayId> needed = reads_of(program, stage);
+  return std::find(needed.begin(), needed.end(), array) != needed.end();
+}
+
 bool reads(const Stage& stage, ArrayId array) {
   bool found = false;
   for_each_stage({&stage, 1}, [&](const Stage& inner) {

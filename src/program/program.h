@@ -280,6 +280,8 @@ void for_each_expr(const Stage& stage, const std::function<void(Expr)>& action);
 /// carries' initial states, `into` targets and scalars in the shapes of the arrays it defines; in order
 /// of first mention. Its own outputs (a Seq stage reading its past) are not listed.
 std::vector<ArrayId> reads_of(const Program& program, const Stage& stage);
+/// Is the array one of these?
+bool needs(const Program& program, const Stage& stage, ArrayId array);
 
 /// Does an expression of the stage, or of a stage in its blocks, read the array? Its own outputs count.
 bool reads(const Stage& stage, ArrayId array);

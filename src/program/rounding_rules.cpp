@@ -40,7 +40,7 @@ double allowed_error(const Fact& fact, Scalar type, double value) {
   const double bound = std::min(fact.error, fact.relative == 0 ? 0 : fact.relative * std::abs(value));
   if (bound == 0) return fact.error == 0 ? 0 : smallest;
   const double share = std::max(std::sqrt(rounding(type)), fact.terms * rounding(type));
-  return std::min(bound + smallest, share * fact.magnitude());
+  return std::min(bound + smallest, share * std::max(fact.magnitude(), fact.scale));
 }
 
 namespace rounding_rules {
@@ -62,7 +62,7 @@ Fact settled(Fact fact) {
   if (std::isnan(fact.error)) fact.error = infinite;
   if (std::isnan(fact.relative)) fact.relative = infinite;
   fact.least = std::max({fact.least, fact.low, -fact.high});
-  fact.error = std::min(fact.error, times(fact.relative, fact.magnitude()));
+  if (fact.relative < infinite) fact.error = std::min(fact.error, times(fact.relative, fact.magnitude()));
   if (fact.error == 0)
     fact.relative = 0;
   else if (fact.least > 0)
@@ -74,6 +74,10 @@ Fact settled(Fact fact) {
 Fact rounded(Fact fact, Scalar type, double units = 1) {
   if (fact.integral && fact.magnitude() <= exact_limit(type)) return settled(fact);
   fact.integral = false;
+  // The interpreter's number is a rounded one, too.
+  fact.low -= times(units * rounding(type), std::abs(fact.low));
+  fact.high += times(units * rounding(type), std::abs(fact.high));
+  fact.least *= 1 - units * rounding(type);
   fact.error += times(units * rounding(type), fact.magnitude());
   fact.relative += units * rounding(type);
   return settled(fact);
@@ -103,6 +107,7 @@ Fact sum(const Fact& a, const Fact& b, Scalar type) {
   // Without cancellation the sum is as good as its terms.
   const bool one_sign = (a.low >= 0 && b.low >= 0) || (a.high <= 0 && b.high <= 0);
   fact.relative = one_sign || fact.error == 0 ? std::max(a.relative, b.relative) : infinite;
+  fact.scale = std::max(a.magnitude(), b.magnitude());
   fact.integral = a.integral && b.integral;
   return rounded(fact, type);
 }
@@ -199,6 +204,7 @@ Fact join(const Fact& a, const Fact& b) {
   fact.error = std::max(a.error, b.error);
   fact.relative = std::max(a.relative, b.relative);
   fact.integral = a.integral && b.integral;
+  fact.scale = std::max(a.scale, b.scale);
   fact.terms = std::max(a.terms, b.terms);
   return fact;
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 
 namespace twill {
@@ -36,12 +37,48 @@ Affine without_remainders(const Affine& sum, bool upper) {
   return result;
 }
 
+/// How many divisions are inside of each other.
+int depth_of(const Affine& sum) {
+  int depth = 0;
+  for (const Affine::Term& term : sum.terms())
+    if (const auto* division = std::get_if<1>(&term.atom))
+      depth = std::max(depth, 1 + depth_of((*division)->numerator));
+  return depth;
+}
+
+/// An upper bound of the sum, if that is a number: a division is at most its numerator's share, and at least
+/// that of what is left of it when the greatest remainder is taken away.
+std::optional<std::int64_t> without_divisions(Affine sum) {
+  std::int64_t scale = 1;
+  while (const int depth = depth_of(sum)) {
+    // The deepest first: what is inside of it may be what other terms have.
+    const auto deepest = std::find_if(sum.terms().begin(), sum.terms().end(), [&](const Affine::Term& term) {
+      const auto* division = std::get_if<1>(&term.atom);
+      return division && 1 + depth_of((*division)->numerator) == depth;
+    });
+    const Affine::Division division = *std::get<1>(deepest->atom);
+    const std::int64_t factor = deepest->factor, more = division.divisor / std::gcd(factor, division.divisor);
+    const Affine exact = floor_div(division.numerator, division.divisor) * factor;
+    const Affine share = factor > 0 ? division.numerator : division.numerator - (division.divisor - 1);
+    sum = (sum - exact) * more + share * (factor * more / division.divisor);
+    scale = (Affine(scale) * more).constant();
+  }
+  return sum.is_constant() ? std::optional(poly::floor_div(sum.constant(), scale)) : std::nullopt;
+}
+
 /// The difference of two sums, or an upper bound of it, if that is a number.
 std::optional<std::int64_t> most(const Affine& a, const Affine& b) {
   const Affine exact = a - b;
   if (exact.is_constant()) return exact.constant();
   const Affine bound = without_remainders(a, true) - without_remainders(b, false);
-  return bound.is_constant() ? std::optional(bound.constant()) : std::nullopt;
+  std::optional<std::int64_t> other;
+  try {
+    other = without_divisions(exact);
+  } catch (const std::overflow_error&) {
+    // Then there is the first bound at most.
+  }
+  if (!bound.is_constant()) return other;
+  return other ? std::min(bound.constant(), *other) : bound.constant();
 }
 
 /// The span that covers both; nothing if they cannot be compared.
