@@ -1,6 +1,7 @@
 // build_nest: from a schedule to loops, buffers and statements. This file handles lists of passes, memory and
 // carried state; stage_nest.* handles one stage.
 #include "emit/shared_nest.h"
+#include "emit/split_loops.h"
 #include "plan/lifetimes.h"
 
 #include <algorithm>
@@ -36,6 +37,7 @@ class Builder {
       if (nest_.born.contains(to)) nest_.body.push_back({Allocate{to, true}});
       nest_.body.push_back({Copy{to, from}});
     }
+    split_loops(t_, nest_.body);
   }
 
  private:

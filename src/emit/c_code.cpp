@@ -206,6 +206,8 @@ void CCode::serial_loop(const For& s) {
       pragma += " reduction(max : " + worst + ")";
     }
     w_->text += pragma + "\n";
+  } else if (s.unroll > 1) {
+    w_->text += "#pragma GCC unroll " + std::to_string(s.unroll) + "\n";
   }
   open(head);
   if (!worst.empty()) line("int32_t bad = 0;");

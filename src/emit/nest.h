@@ -67,6 +67,7 @@ struct For {
   bool down = false;      // from hi - 1 to lo
   By by = By::Seq;        // Seq, Simd or Core
   Expr enough{};          // Core: the other workers are woken only if this holds; null: always
+  int unroll = 1;         // Seq: the compiler is asked to write out so many iterations
   bool in_turns = false;  // Core: the workers take one after the other, not each its own part of the range
   std::vector<Reduction> reductions{};
   Code body{};

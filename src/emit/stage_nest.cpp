@@ -11,6 +11,19 @@
 
 namespace twill::nest {
 
+namespace {
+
+/// Rows with so few points, known in advance, are not looked at for what lies inside of boundaries; of those
+/// with no more than these, only whether all of it does.
+constexpr std::int64_t few_points = 4, short_row = 8;
+
+bool has_at_most(Expr lo, Expr hi, std::int64_t points) {
+  const Literal *low = as<Literal>(lo), *high = as<Literal>(hi);
+  return low && high && high->value.i - low->value.i <= points;
+}
+
+}  // namespace
+
 StageNest::StageNest(Tables& tables, const StageSchedule& schedule, std::vector<ChainLevel> levels,
                      std::int64_t grain, Surroundings surroundings)
     : t_(tables),
@@ -442,13 +455,11 @@ Code StageNest::settle_rules(int level, DimId index) {
 }
 
 /// Where the boundary rules on the innermost index hold by themselves; nothing if it is not worth a loop of
-/// its own: the code is tripled, so the loop must be the innermost one, not short, and in order from the
-/// left.
+/// its own: the loop must be the innermost one, with more than a few points, and in order from the left.
 Interior StageNest::interior_of(int level, Expr lo, Expr hi) {
   const ChainLevel& here = levels_[level];
   const DimId index = stage_.dims[here.dim].id;
-  const Literal *low = as<Literal>(lo), *high = as<Literal>(hi);
-  const bool is_short = low && high && high->value.i - low->value.i <= 8;
+  const bool is_short = has_at_most(lo, hi, few_points);
   const bool down = std::any_of(roles_.begin(), roles_.end(), [&](const Role& role) {
     const Scan* scan = std::get_if<Scan>(&role.output->combine[here.dim]);
     return scan && scan->from == Direction::Right;
@@ -488,6 +499,20 @@ Code StageNest::segmented(int level, Expr lo, Expr hi) {
   for (Expr e : interior.lower) from_index = t_.max(from_index, e);
   for (Expr e : interior.upper) to_index = t_.min(to_index, e);
   Code code;
+  if (has_at_most(lo, hi, short_row)) {
+    // All of it, or the code would be tripled for a few points.
+    If inside{t_.pool().apply(Prim::And,
+                              {t_.compare(Prim::Le, from_index, lo), t_.compare(Prim::Le, hi, to_index)}),
+              {},
+              {}};
+    interior_ = true;
+    interior_index_ = stage_.dims[here.dim].id;
+    inside.then = point_loop(level, lo, hi);
+    interior_ = false;
+    inside.otherwise = point_loop(level, lo, hi);
+    code.push_back({std::move(inside)});
+    return code;
+  }
   code.push_back({Let{begin, t_.min(from_index, hi)}});
   code.push_back({Let{end, t_.max(to_index, t_.index(begin))}});
   append(code, point_loop(level, lo, t_.index(begin)));

@@ -200,6 +200,14 @@ void Generator::choose_inputs() {
     for (int d = 0; d < rank; ++d) shape.push_back(any_extent());
     input(array(array_name("x"), any_type(), std::move(shape)));
   }
+  // A table to look things up in.
+  if (rng_.chance(30)) {
+    std::vector<Extent> shape;
+    for (int d = rng_.chance(80) ? 1 : 2; d > 0; --d) shape.push_back(extent({}, 0, rng_.between(1, 20)));
+    const Scalar type = rng_.pick({Scalar::U8, Scalar::I8, Scalar::I16, Scalar::U16, Scalar::I32});
+    tables_.push_back(array(array_name("t"), type, std::move(shape)));
+    input(tables_.back());
+  }
   if (rng_.chance(30)) {
     const Scalar type = number_type().scalar();
     const std::int64_t count = rng_.between(1, 5);

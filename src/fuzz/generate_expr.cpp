@@ -81,6 +81,8 @@ Expr Generator::leaf(const Type& type, const Surroundings& around, int fuel) {
     return fitting.empty() || rng_.chance(20) ? literal(type) : rng_.pick(fitting);
   }
   if (rng_.chance(15)) return literal(type);
+  if (fuel > 0 && !tables_.empty() && type.is_integer() && rng_.chance(25))
+    return pool_.cast(type, look_up(rng_.pick(tables_), around, fuel / 2));
   for (const OwnPast& past : around.past)
     if (program_[past.array].type == type && rng_.chance(60)) return read_past(past, around);
   if (type.is_scalar() && is_integer(type.scalar()) && !around.indices.empty() && rng_.chance(20))
@@ -201,6 +203,15 @@ Expr Generator::read(ArrayId id, const Surroundings& around, int fuel) {
   Expr guard = guards[0];
   for (std::size_t k = 1; k < guards.size(); ++k) guard = pool_.apply(Prim::And, {guard, guards[k]});
   return pool_.select(guard, e, literal(type));
+}
+
+/// An element in a place that data say.
+Expr Generator::look_up(ArrayId table, const Surroundings& around, int fuel) {
+  std::vector<Expr> subscripts;
+  for (std::size_t s = 0; s < held_.at(table).shape.size(); ++s)
+    subscripts.push_back(index_value(around, fuel));
+  const std::vector<Boundary> rules(subscripts.size(), Boundary::Clamp);
+  return pool_.read(table, program_[table].type, std::move(subscripts), rules);
 }
 
 /// An element that an earlier point of the sequential dimension wrote.

@@ -119,6 +119,7 @@ class Generator {
   Expr choice(const Type& type, const Surroundings& around, int fuel);
   Expr exact_float(Scalar type, const Surroundings& around, int fuel);
   Expr read(ArrayId array, const Surroundings& around, int fuel);
+  Expr look_up(ArrayId table, const Surroundings& around, int fuel);
   Expr read_past(const OwnPast& past, const Surroundings& around);
   /// A subscript that is known to be inside; null if there is none.
   Expr fitting(const Extent& extent, const Surroundings& around);
@@ -194,6 +195,7 @@ class Generator {
   std::vector<Type> records_;
   std::vector<Extent> extents_;  // in use
   std::map<ArrayId, Held> held_;
+  std::vector<ArrayId> tables_;  // inputs of known sizes, to look things up in
   std::vector<ArrayId> visible_;
   std::set<ArrayId> hidden_;                // buckets that are only gone through
   std::set<ArrayId> passing_;               // rarely results, so that they need no memory of their own

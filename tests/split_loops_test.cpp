@@ -1,0 +1,110 @@
+// Loops that go to places that data say: what lanes compute of them, and that every size gives the
+// interpreter's result.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "driver/agree.h"
+#include "driver/compile.h"
+#include "program/text.h"
+#include "programs.h"
+
+namespace twill {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string loops_of(const char* text) {
+  Options options;
+  options.stop_after = "nest";
+  return print_loops(*compile(program_of(text), two_cores(), options).nest);
+}
+
+/// For vectors of these sizes.
+void agrees(const char* text, const std::vector<std::int64_t>& sizes) {
+  const auto program = program_of(text);
+  const Compilation compilation = compile(program, two_cores());
+  for (const std::int64_t size : sizes) {
+    std::vector<Data> inputs;
+    for (const Input& input : program->inputs) {
+      std::vector<std::int64_t> shape;
+      for (const Expr extent : (*program)[input.array].shape)
+        shape.push_back(as<Literal>(extent) ? as<Literal>(extent)->value.i : size);
+      inputs.push_back(random_data((*program)[input.array].type, shape, 1 + inputs.size()));
+    }
+    const Agreement found =
+        agreement(*program, reference_of(*program, inputs), compilation.kernel->run(inputs));
+    EXPECT_EQ(found.difference, "") << "at " << size;
+  }
+}
+
+const std::vector<std::int64_t> sizes = {0, 1, 7, 127, 128, 129, 1000};
+
+TEST(SplitLoops, PlacesOfSmallElementsAreFoundInLanes) {
+  const char* const text = "def f(t: u8[256], x: i16[N]) -> y { y[i] = t[clamp(3 * x[i] - 5)] }";
+  const std::string loops = loops_of(text);
+  EXPECT_THAT(loops, HasSubstr("t_at[i - i_chunk] = i32(min(max("));
+  EXPECT_THAT(loops, HasSubstr("= t[t_at[i - i_chunk]]"));
+  EXPECT_THAT(loops, Not(HasSubstr("t_element")));
+  agrees(text, sizes);
+}
+
+TEST(SplitLoops, WhatIsMadeOfThemIsComputedInLanesAgain) {
+  const char* const text =
+      "def f(t: u8[16], s: i16[256], x: i32[N]) -> y {\n"
+      "  y[i] = i32(s[clamp(t[clamp(x[i] / 7)] * 3)]) * x[i] + i32(t[clamp(x[i])])\n}";
+  const std::string loops = loops_of(text);
+  EXPECT_THAT(loops, HasSubstr("t_element"));
+  EXPECT_THAT(loops, HasSubstr("s_element"));
+  agrees(text, sizes);
+}
+
+TEST(SplitLoops, ElementsBecomeFieldsOfRecords) {
+  agrees("def f(t: u8[16], x: i64[N]) -> y { y[i] = (t[clamp(x[i])], x[i]) }", sizes);
+  agrees("def f(t: u8[16], x: i64[N]) -> y { y[i] = i64(t[clamp(x[i])]) }", sizes);
+}
+
+TEST(SplitLoops, WhereThereMayBeNoElementNothingIsLookedUp) {
+  const char* const text =
+      "def f(t: u8[16], x: i32[N]) -> y { y[i] = if 0 <= x[i] and x[i] < 16 then t[x[i]] else 7 }";
+  EXPECT_THAT(loops_of(text), Not(HasSubstr("_chunk")));
+  agrees(text, sizes);
+}
+
+TEST(SplitLoops, LanesLookUpLargerElementsThemselves) {
+  EXPECT_THAT(loops_of("def f(t: f32[256], x: i16[N]) -> y { y[i] = t[clamp(3 * x[i] - 5)] }"),
+              Not(HasSubstr("_chunk")));
+}
+
+TEST(SplitLoops, WhatIsScatteredIsComputedInLanes) {
+  const char* const text =
+      "type Cell = { value: i64, weight: i64 }\n"
+      "fn plus(a: Cell, b: Cell) -> Cell = { value: a.value + b.value, weight: a.weight + b.weight }\n"
+      "op add = plus associative commutative { identity { value: 0, weight: 0 } }\n"
+      "def f(x: i64[N]) -> c: Cell[12] {\n"
+      "  c = scatter(add) { [min(max(x[i] * 3 / 7 + 5, 0), 11)] <- Cell { value: x[i] * x[i] + 1, weight: 1 "
+      "} | i }\n"
+      "}";
+  EXPECT_THAT(loops_of(text), HasSubstr("c_part"));
+  agrees(text, sizes);
+}
+
+TEST(SplitLoops, AHistogramOfIndicesIsOneLoop) {
+  EXPECT_THAT(loops_of("def f(x: i64[N]) -> h: i64[10] { h = scatter(+) { [x[i] % 10] <- 1 | i } }"),
+              Not(HasSubstr("_chunk")));
+}
+
+/// Whether there is a row at all is asked once for the lanes.
+TEST(SplitLoops, WhetherAnArrayIsEmptyIsAskedOnce) {
+  const char* const text =
+      "def f(x: i64[N]) -> y { y[i < (N + 7) / 8 + 1] = x[clamp(8 * i - 3)] + x[clamp(8 * i + 2)] }";
+  EXPECT_THAT(loops_of(text), HasSubstr("if N > 0:"));
+  agrees(text, {1, 7, 8, 9, 1000});
+  const auto program = program_of(text);
+  const std::vector<Data> empty = {Data(Scalar::I64, {0})};
+  EXPECT_THROW(compile(program, two_cores()).kernel->run(empty), Error);
+}
+
+}  // namespace
+}  // namespace twill
