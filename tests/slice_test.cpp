@@ -12,6 +12,8 @@
 #include "program/text.h"
 #include "programs.h"
 
+#include <fmt/format.h>
+
 #include <map>
 
 namespace twill {
@@ -105,6 +107,81 @@ TEST(Slice, OfPyramidsIsStridedOrHalved) {
                    "c[i < ((N + 1) / 2 + 1) / 2] = b[clamp(2 * i)] + b[clamp(2 * i + 1)] }",
                    {8}),
             (Slices{{"a", "4*i-1 .. 4*i+31"}, {"b", "2*i .. 2*i+15"}}));
+}
+
+/// Quantise, convolve, activate: a tile of two by two results needs four by four quantised pixels, and tiles
+/// next to each other share two columns of them.
+const char* const running_example =
+    "def f(img: f32[H, W], b: f32[3, 3]) -> r {\n"
+    "  a[h, w] = round(img[h, w] * 16) / 16\n"
+    "  c[h < H - 2, w < W - 2] = sum(kh < 3, kw < 3) a[h + kh, w + kw] * b[kh, kw]\n"
+    "  r[h, w] = max(c[h, w], 0.0)\n}";
+
+TEST(Slice, OfTheRunningExampleIsTheFootprintOfTheConvolution) {
+  EXPECT_EQ(slices(running_example, {2, 2}),
+            (Slices{{"a", "h .. h+3, w .. w+3"}, {"c", "h .. h+1, w .. w+1, all, all"}}));
+}
+
+/// A stage of a chain reads the one before it at (mul * i + add) / div, for each of these.
+struct Step {
+  std::int64_t mul, add, div;
+};
+using Chain = std::vector<std::vector<Step>>;
+
+/// Every slice is as narrow as it can be: it begins and ends with an index that a tile needs, whatever tile
+/// that is. (Bounds that are found stage by stage, from the least and the greatest distance, are wider.)
+TEST(Slice, OfChainsOfStencilsAndPyramidsIsTight) {
+  const std::vector<Chain> chains = {
+      // Down, then up, with stencils before, between and after.
+      {{{1, -1, 1}, {1, 1, 1}}, {{2, -1, 1}, {2, 1, 1}}, {{1, -1, 1}, {1, 1, 1}}, {{1, 0, 2}, {1, 1, 2}}},
+      {{{2, 0, 1}, {2, 1, 1}}, {{2, 0, 1}, {2, 1, 1}}, {{1, 0, 2}}, {{1, 0, 2}}, {{1, 0, 1}, {1, 3, 1}}},
+      // Up twice, with reads that do not begin at the same place.
+      {{{1, 0, 2}, {1, 1, 2}}, {{1, 1, 2}, {1, 2, 2}}, {{1, -2, 1}, {1, 0, 1}, {1, 5, 1}}},
+      {{{3, -4, 1}, {3, 2, 1}}, {{1, 0, 3}, {1, 2, 3}}, {{1, -1, 1}, {1, 0, 1}}},
+      {{{1, 3, 1}}, {{4, 0, 1}, {4, 3, 1}}, {{1, 1, 4}, {1, -1, 4}}},
+  };
+  for (const Chain& chain : chains) {
+    // Each stage is as long as the next one needs it, and a little longer.
+    std::vector<std::string> extents = {"N"};
+    for (std::size_t k = chain.size(); k-- > 0;)
+      extents.insert(extents.begin(),
+                     fmt::format("({} * ({})) / {} + 9", chain[k][0].mul, extents.front(), chain[k][0].div));
+    std::string text =
+        fmt::format("def f(u: i64[N]) -> s{} {{\n  s0[i < {}] = 2 * i\n", chain.size(), extents[0]);
+    for (std::size_t k = 0; k < chain.size(); ++k) {
+      std::string sum = k + 1 == chain.size() ? "u[i]" : "0";
+      for (const Step& step : chain[k])
+        sum += fmt::format(" + s{}[clamp(({} * i + {}) / {})]", k, step.mul, step.add, step.div);
+      text += fmt::format("  s{}[i < {}] = {}\n", k + 1, extents[k + 1], sum);
+    }
+    const auto program = program_of(text + "}");
+    std::vector<const Stage*> stages;
+    for (const Stage& stage : program->stages) stages.push_back(&stage);
+    for (const std::int64_t tile : {1, 2, 5, 8}) {
+      std::vector<std::optional<Slice>> tiled(stages.size());
+      const poly::Var origin = var_of(stages.back()->dims[0].id);
+      tiled.back() = Slice{Span{origin, poly::Affine(origin) + (tile - 1)}};
+      const std::vector<Slice> found = slice_backward(stages, tiled);
+      for (std::int64_t first = 1000; first < 1012; ++first) {
+        std::set<std::int64_t> needed;
+        for (std::int64_t i = 0; i < tile; ++i) needed.insert(first + i);
+        for (std::size_t k = chain.size(); k-- > 0;) {
+          std::set<std::int64_t> before;
+          for (const std::int64_t i : needed)
+            for (const Step& step : chain[k])
+              before.insert(poly::floor_div(step.mul * i + step.add, step.div));
+          needed = std::move(before);
+          ASSERT_TRUE(found[k][0]) << text << "s" << k;
+          const Span& span = *found[k][0];
+          const auto at = [&](const poly::Affine& e) { return e.evaluate([&](poly::Var) { return first; }); };
+          EXPECT_EQ(at(span.lo), *needed.begin())
+              << text << "s" << k << ", tile of " << tile << " at " << first;
+          EXPECT_EQ(at(span.hi), *needed.rbegin())
+              << text << "s" << k << ", tile of " << tile << " at " << first;
+        }
+      }
+    }
+  }
 }
 
 TEST(Slice, OfATransposedReadIsTransposed) {
@@ -212,8 +289,10 @@ void agrees(const Compilation& compilation, const std::vector<std::vector<std::i
     for (const Input& input : program.inputs) {
       std::vector<std::int64_t> shape;
       for (Expr extent : program[input.array].shape) {
-        const SymbolId symbol = as<SizeRef>(extent)->symbol;
-        shape.push_back(known.emplace(symbol, extents[known.size() % extents.size()]).first->second);
+        const SizeRef* size = as<SizeRef>(extent);
+        shape.push_back(
+            size ? known.emplace(size->symbol, extents[known.size() % extents.size()]).first->second
+                 : as<Literal>(extent)->value.i);
       }
       inputs.push_back(random_data(program[input.array].type, shape, 1 + inputs.size()));
     }
@@ -334,6 +413,7 @@ const Fused fused[] = {
         s = sum(y, x) a[y, x]
         v[y, x] = a[y, x] - s })",
      rectangles},
+    {"TheRunningExample", {1, 0}, running_example, {{2, 2}, {3, 3}, {6, 6}, {40, 70}, {70, 40}}},
     {"TwiceTheSize",
      {1, 0},
      R"(

@@ -84,8 +84,8 @@ std::optional<std::int64_t> most(const Affine& a, const Affine& b) {
 /// The span that covers both; nothing if they cannot be compared.
 std::optional<Span> hull(const Span& a, const Span& b) {
   const auto pick = [](const Affine& x, const Affine& y, bool upper) -> std::optional<Affine> {
-    const Affine difference = x - y;
-    if (difference.is_constant()) return (difference.constant() > 0) == upper ? x : y;
+    if (const auto above = most(x, y); above && *above <= 0) return upper ? y : x;
+    if (const auto above = most(y, x); above && *above <= 0) return upper ? x : y;
     const Affine p = without_remainders(x, upper), q = without_remainders(y, upper);
     const Affine bound = p - q;
     if (!bound.is_constant()) return std::nullopt;
@@ -197,8 +197,8 @@ class Demand {
       : producer_(producer),
         origins_(origins),
         spans_(producer.dims.size()),
-        reached_(producer.dims.size()),
-        whole_(producer.dims.size(), false) {}
+        whole_(producer.dims.size(), false),
+        outside_(producer.dims.size(), false) {}
 
   void add(const Stage& reader, const Slice& slice) {
     const Values values(reader, slice);
@@ -215,11 +215,22 @@ class Demand {
     });
   }
 
-  Slice result() const { return known(spans_); }
+  struct Found {
+    Slice slice;
+    /// The indices that are computed: those of the span and, where it lies outside of the range, the nearest
+    /// one inside. What the producer reads itself is found from these.
+    Slice reached;
+  };
 
-  /// The indices that are computed: those of the span and, where it lies outside of the range, the nearest
-  /// one inside. What the producer reads itself is found from these.
-  Slice reached() const { return known(reached_); }
+  Found result() const {
+    Found found{Slice(producer_.dims.size()), Slice(producer_.dims.size())};
+    for (std::size_t d = 0; d < found.slice.size(); ++d) {
+      if (whole_[d] || !spans_[d] || !width_of(*spans_[d])) continue;
+      found.reached[d] = outside_[d] ? pulled_inside(*spans_[d], producer_.dims[d]) : spans_[d];
+      if (found.reached[d]) found.slice[d] = spans_[d];
+    }
+    return found;
+  }
 
  private:
   void add(int dim, Expr subscript, Boundary rule, const Values& values) {
@@ -227,13 +238,10 @@ class Demand {
     std::optional<Span> span;
     const bool stays = rule != Boundary::Mirror && rule != Boundary::Wrap;
     if (stays && !whole_[d]) span = values.of(subscript);
-    std::optional<Span> reached = span;
-    if (span && rule != Boundary::Inside) reached = pulled_inside(*span, producer_.dims[d]);
     if (span && spans_[d]) span = hull(*spans_[d], *span);
-    if (reached && reached_[d]) reached = hull(*reached_[d], *reached);
     spans_[d] = span;
-    reached_[d] = reached;
-    whole_[d] = !span || !reached;
+    whole_[d] = !span;
+    outside_[d] = outside_[d] || rule != Boundary::Inside;
   }
 
   /// A span that contains the nearest index inside of the range as well, for every tile; nothing if nobody
@@ -246,17 +254,10 @@ class Demand {
     return Span{span.lo - std::max<std::int64_t>(0, *beyond), span.hi + std::max<std::int64_t>(0, *before)};
   }
 
-  Slice known(const std::vector<std::optional<Span>>& spans) const {
-    Slice slice(producer_.dims.size());
-    for (std::size_t d = 0; d < slice.size(); ++d)
-      if (!whole_[d] && spans_[d] && width_of(*spans_[d])) slice[d] = spans[d];
-    return slice;
-  }
-
   const Stage& producer_;
   const Origins& origins_;
-  std::vector<std::optional<Span>> spans_, reached_;
-  std::vector<bool> whole_;
+  std::vector<std::optional<Span>> spans_;
+  std::vector<bool> whole_, outside_;
 };
 
 /// Could the expression end a run with an error?
@@ -351,8 +352,9 @@ std::vector<Slice> slice_backward(std::span<const Stage* const> stages,
     Demand demand(*stages[i], origins);
     try {
       for (std::size_t k = i + 1; k < stages.size(); ++k) demand.add(*stages[k], reached[k]);
-      slices[i] = demand.result();
-      reached[i] = demand.reached();
+      auto [slice, computed] = demand.result();
+      slices[i] = std::move(slice);
+      reached[i] = std::move(computed);
     } catch (const std::overflow_error&) {
       slices[i].assign(stages[i]->dims.size(), std::nullopt);  // nobody knows where that is
       reached[i] = slices[i];
