@@ -18,8 +18,8 @@ constexpr std::int64_t points_at_once = 128;
 constexpr std::int64_t least_points = 8;
 constexpr int least_work = 4;
 
-/// Elements of tables that are looked up one after the other are read so many in an iteration.
-constexpr int lookups_at_once = 8;
+/// What goes to places that data say, one after the other, does so for so many points in an iteration.
+constexpr int places_at_once = 8;
 
 /// Is it an element of a table, of a size known in advance, that lanes cannot look up? Its places are in
 /// the table, or are brought into it by a boundary rule.
@@ -104,7 +104,7 @@ class Splitter {
     const Expr lane = chunks.lane;
     For places = over(chunks, loop, By::Simd), elements = over(chunks, loop, By::Seq),
         rest = over(chunks, loop, By::Simd);
-    elements.unroll = lookups_at_once;
+    elements.unroll = places_at_once;
     Code& body = chunks.body;
     const Put& first = std::get<Put>(loop.body.front().kind);
     const Expr value = as<Cast>(first.value) ? first.value->args[0] : first.value;
@@ -190,10 +190,11 @@ class Splitter {
   }
 
   /// One value after the other goes to its place, but the places and the values are computed in lanes.
-  std::optional<Statement> split_scatter(const For& loop) {
+  std::optional<Statement> split_scatter(For& loop) {
     if (loop.body.size() != 1 || is_short(loop)) return std::nullopt;
     const Put* given = std::get_if<Put>(&loop.body.front().kind);
     if (!given || std::none_of(given->at.begin(), given->at.end(), reads_data)) return std::nullopt;
+    loop.unroll = places_at_once;
     Put put = *given;
     std::vector<Expr*> parts;  // what is computed in lanes
     for (Expr& at : put.at)
@@ -220,6 +221,7 @@ class Splitter {
     if (work < least_work) return std::nullopt;
     Chunks chunks = chunks_of(loop);
     For lanes = over(chunks, loop, By::Simd), rest = over(chunks, loop, By::Seq);
+    rest.unroll = places_at_once;
     const std::string name = t_.program()[put.array].name;
     std::map<const Node*, Expr> known;
     for (Expr* part : parts) {
