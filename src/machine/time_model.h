@@ -16,11 +16,11 @@ struct TimeModel {
   /// Arrays of up to so many bytes, and nanoseconds for each byte.
   struct Layer {
     double bytes = std::numeric_limits<double>::infinity();
-    double read_ns = 0.1, write_ns = 0.1;
+    double read_ns = 0.05, write_ns = 0.05;
     friend bool operator==(const Layer&, const Layer&) = default;
   };
   std::vector<Layer> layers = {{}};  // from near to far; the last one holds everything
-  double operation_ns = 0.01;
+  double operation_ns = 0.02;
   double array_ns = 0;
 
   /// Of an array; if its size is only a guess, it is taken to be far away.
