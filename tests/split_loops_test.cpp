@@ -60,6 +60,18 @@ TEST(SplitLoops, WhatIsMadeOfThemIsComputedInLanesAgain) {
   agrees(text, sizes);
 }
 
+/// An expression with sixty values that are used twice each has 2^60 paths.
+TEST(SplitLoops, SharedValuesAreLookedAtOnce) {
+  std::string value = "let a0 = x[i] in ";
+  for (int k = 1; k < 60; ++k) {
+    const std::string before = "a" + std::to_string(k - 1);
+    value += "let a" + std::to_string(k) + " = " + before + " * " + before + " + 1 in ";
+  }
+  const std::string text = "def f(t: u8[16], x: i64[N]) -> y { y[i] = " + value + "a59 + t[clamp(x[i])] }";
+  EXPECT_THAT(loops_of(text.c_str()), HasSubstr("t_element"));
+  agrees(text.c_str(), {0, 1, 200});
+}
+
 TEST(SplitLoops, ElementsBecomeFieldsOfRecords) {
   agrees("def f(t: u8[16], x: i64[N]) -> y { y[i] = (t[clamp(x[i])], x[i]) }", sizes);
   agrees("def f(t: u8[16], x: i64[N]) -> y { y[i] = i64(t[clamp(x[i])]) }", sizes);

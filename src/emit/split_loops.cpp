@@ -4,8 +4,8 @@
 #include "program/positive.h"
 
 #include <algorithm>
-#include <functional>
 #include <set>
+#include <unordered_map>
 
 namespace twill::nest {
 
@@ -40,19 +40,36 @@ bool is_lookup(const Program& program, Expr e) {
 }
 
 /// The innermost lookups that take place whatever the values are.
-void find_lookups(const Program& program, Expr e, std::vector<Expr>& found) {
-  const Apply* apply = as<Apply>(e);
-  const bool lazy = as<Select>(e) || (apply && (apply->prim == Prim::And || apply->prim == Prim::Or));
-  const Read* read = as<Read>(e);
-  const std::size_t before = found.size();
-  for (std::size_t k = 0; k < e->args.size(); ++k) {
-    const bool fallback = read && k >= read->rules.size();
-    if ((k == 0 || !lazy) && !fallback) find_lookups(program, e->args[k], found);
+class Lookups {
+ public:
+  explicit Lookups(const Program& program) : program_(program) {}
+
+  void add(Expr root) { has_lookup(root); }
+
+  std::vector<Expr> found;
+
+ private:
+  /// Is there one in the expression?
+  bool has_lookup(Expr e) {
+    if (const auto known = known_.find(e.get()); known != known_.end()) return known->second;
+    const Apply* apply = as<Apply>(e);
+    const bool lazy = as<Select>(e) || (apply && (apply->prim == Prim::And || apply->prim == Prim::Or));
+    const Read* read = as<Read>(e);
+    bool inside = false;
+    for (std::size_t k = 0; k < e->args.size(); ++k) {
+      const bool fallback = read && k >= read->rules.size();
+      if ((k == 0 || !lazy) && !fallback) inside = has_lookup(e->args[k]) || inside;
+    }
+    if (!inside && is_lookup(program_, e)) {
+      found.push_back(e);
+      inside = true;
+    }
+    return known_[e.get()] = inside;
   }
-  if (found.size() == before && is_lookup(program, e) &&
-      std::find(found.begin(), found.end(), e) == found.end())
-    found.push_back(e);
-}
+
+  const Program& program_;
+  std::unordered_map<const Node*, bool> known_;
+};
 
 class Splitter {
  public:
@@ -89,14 +106,15 @@ class Splitter {
 
  private:
   std::optional<Statement> split_lookups(const For& loop) {
-    std::vector<Expr> lookups;
+    Lookups all(t_.program());
     std::set<ArrayId> written;
     for (const Statement& statement : loop.body) {
       const Put* put = std::get_if<Put>(&statement.kind);
       if (!put || put->op || !put->checked.empty()) return std::nullopt;
-      find_lookups(t_.program(), put->value, lookups);
+      all.add(put->value);
       written.insert(memory(put->array));
     }
+    std::vector<Expr> lookups = std::move(all.found);
     std::erase_if(lookups, [&](Expr e) { return reads_any(e, written) || !mentions(e, loop.index); });
     if (lookups.empty()) return std::nullopt;
 

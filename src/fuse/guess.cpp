@@ -2,10 +2,10 @@
 
 #include "fuse/profit.h"
 #include "fuse/region.h"
-#include "program/index_use.h"
 
 #include <algorithm>
-#include <functional>
+#include <set>
+#include <unordered_map>
 
 namespace twill {
 
@@ -57,33 +57,85 @@ double Guess::work(const Stage& stage) const {
   return std::holds_alternative<Formula>(stage.body) ? points(stage) * work_at_point(stage) : 0;
 }
 
+namespace {
+
+/// What an expression depends on.
+struct Depends {
+  bool on_data = false;   // elements of arrays
+  bool on_inner = false;  // indices of the innermost loops
+};
+
+/// By node, for whole expressions at once: they may be long.
+class Dependences {
+ public:
+  explicit Dependences(std::set<DimId> inner) : inner_(std::move(inner)) {}
+
+  const Depends& operator[](Expr root) {
+    std::vector<std::pair<Expr, std::size_t>> open = {{root, 0}};
+    while (!open.empty()) {
+      auto& [node, next] = open.back();
+      if (known_.contains(node.get())) {
+        open.pop_back();
+      } else if (next < node->args.size()) {
+        const Expr child = node->args[next++];
+        if (child) open.push_back({child, 0});
+      } else {
+        const auto* read = as<Read>(node);
+        const auto* index = as<IndexRef>(node);
+        Depends own{read != nullptr, index && inner_.contains(index->dim)};
+        for (const Expr child : node->args) {
+          if (!child) continue;
+          const Depends& inside = known_.at(child.get());
+          own.on_data = own.on_data || inside.on_data;
+          own.on_inner = own.on_inner || inside.on_inner;
+        }
+        known_[node.get()] = own;
+        open.pop_back();
+      }
+    }
+    return known_.at(root.get());
+  }
+
+ private:
+  std::set<DimId> inner_;
+  std::unordered_map<const Node*, Depends> known_;
+};
+
+}  // namespace
+
 double work_at_point(const Stage& stage) {
+  // The innermost dimension with an element for each of its indices, and what is folded inside of it.
+  std::size_t first = stage.dims.empty() ? 0 : stage.dims.size() - 1;
+  while (first > 0 && !stage.outputs.empty() && !is<Cat>(stage.outputs.front().combine[first])) --first;
+  std::set<DimId> inner;
+  for (std::size_t d = first; d < stage.dims.size(); ++d) inner.insert(stage.dims[d].id);
+  Dependences depends(std::move(inner));
   double work = 0;
   std::set<const Node*> seen;
-  // The innermost dimension with an element for each of its indices, and what is folded inside of it.
-  std::size_t inner = stage.dims.empty() ? 0 : stage.dims.size() - 1;
-  while (inner > 0 && !stage.outputs.empty() && !is<Cat>(stage.outputs.front().combine[inner])) --inner;
-  const auto moves = [&](Expr e) {
-    return stage.dims.empty() || reads_data(e) ||
-           std::any_of(stage.dims.begin() + static_cast<std::ptrdiff_t>(inner), stage.dims.end(),
-                       [&](const Dim& dim) { return mentions(e, dim.id); });
-  };
-  const std::function<void(Expr)> count = [&](Expr e) {
-    if (!seen.insert(e.get()).second || !moves(e)) return;
+  std::vector<Expr> open;
+  for_each_expr(stage, [&](Expr root) { open.push_back(root); });
+  while (!open.empty()) {
+    const Expr e = open.back();
+    open.pop_back();
+    if (!seen.insert(e.get()).second) continue;
+    const Depends here = depends[e];
+    if (!stage.dims.empty() && !here.on_data && !here.on_inner) continue;
     const auto* read = as<Read>(e);
     const auto* apply = as<Apply>(e);
+    bool anywhere = false;
+    for (std::size_t k = 0; k < e->args.size(); ++k) {
+      if (!e->args[k]) continue;
+      const bool subscript = read && k < read->rules.size();
+      const bool by_data = subscript && depends[e->args[k]].on_data;
+      anywhere = anywhere || by_data;
+      if (!subscript || by_data) open.push_back(e->args[k]);
+    }
     // Where it is not known in advance what is read, nothing is fetched in advance.
-    const bool anywhere = read && std::any_of(e->args.begin(), e->args.end(), reads_data);
     if (as<Invoke>(e) || anywhere || (apply && info(apply->prim).prim_class == PrimClass::Function))
       work += cheap_operations;
     else if (apply || (read && !read->rules.empty()))
       ++work;
-    for (std::size_t k = 0; k < e->args.size(); ++k) {
-      const bool subscript = read && k < read->rules.size();
-      if (!subscript || reads_data(e->args[k])) count(e->args[k]);
-    }
-  };
-  for_each_expr(stage, count);
+  }
   return work;
 }
 
