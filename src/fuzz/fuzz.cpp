@@ -4,6 +4,7 @@
 #include "base/error.h"
 
 #include "cluster/cluster.h"
+#include "driver/compile.h"
 #include "fuzz/random_plan.h"
 #include "fuzz/shrink.h"
 #include "plan/default_plan.h"
@@ -157,11 +158,16 @@ FuzzCase fuzz_case(std::uint64_t seed, const FuzzOptions& options) {
   if (stages <= most_stages_for_isl)
     clusterings.push_back(cluster_by_schedule(
         *planned, for_plans.pick({poly::Fusion::Min, poly::Fusion::Smart, poly::Fusion::Max})));
-  for (const Clustering& clustering : clusterings) {
-    Plan plan = default_plan(planned, machine, clustering.lists).plan;
+  const auto add = [&](Plan plan) {
     if (std::find(one.plans.begin(), one.plans.end(), plan) == one.plans.end())
       one.plans.push_back(std::move(plan));
-  }
+  };
+  // What users get: the pipeline also thinks again about what is in memory.
+  Options usual;
+  usual.simplify = false;
+  usual.stop_after = "plan";
+  add(*compile(planned, machine, usual).plan);
+  for (const Clustering& clustering : clusterings) add(default_plan(planned, machine, clustering.lists).plan);
   for (int k = 0; k < options.plans; ++k) one.plans.push_back(random_plan(planned, machine, for_plans));
   return one;
 }
