@@ -65,6 +65,9 @@ const Found found[] = {
         c = [ 0 | k < M, 0.0 <= y[mirror(0)] ]
       }
     )"},
+    {"ADivisionOfASumThatWrapsAround", R"(
+      def f(x: i64[N]) -> y { y[k] = (-9223372036854775808 - k) / 2 + x[k] }
+    )"},
     {"AnEmptyFoldIntoAnArrayLeavesTheElement", R"(
       def f(a: i64[M]) -> s { s[i < M]: i64 into a = seq(i) max(k < i) 0 }
     )"},
@@ -291,6 +294,27 @@ const Found found[] = {
 std::string name_of_found(const testing::TestParamInfo<Found>& one) { return one.param.name; }
 
 class FuzzFound : public testing::TestWithParam<Found> {};
+
+/// What a stage with two passes reads is computed in both of them.
+TEST(FuzzFoundPlan, WhatIsAddedUpInMemoryIsNotAddedUpTwice) {
+  const auto program = std::make_shared<const Program>(parse_program("found", R"(
+      def f(x: i32[N, M]) -> (h, a) {
+        h: i32[N, 4] = scatter(+) { [i, x[i, k] % 4] <- 1 | i, k, x[i, k] >= 0 }
+        a[i] = scan(+, i) h[i, 1]
+      })"));
+  Cluster both;
+  both.instances = {{{"h"}, 0}, {{"a"}, 0}};
+  const ChainLevel parts{0, {Cut::Kind::Parts, 0}, By::Core}, rows{0, {}, By::Seq}, row{1, {}, By::Seq};
+  both.loops = tree_of({2, {{parts, rows, row}, {parts, rows}}});
+  both.merges = {{1, 0, How::TwoPass}};
+  const auto result = elaborate(program, detect_machine(), {"f", "here", {{"", 0, {both}}}});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.why().text, "'a' has two passes, and 'h' would change in both of them");
+  // By one worker, one pass is enough.
+  both.merges.clear();
+  both.loops = tree_of({1, {{rows, row}, {rows}}});
+  EXPECT_TRUE(elaborate(program, detect_machine(), {"f", "here", {{"", 0, {both}}}}));
+}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include "program/index_use.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace twill::nest {
@@ -13,6 +14,35 @@ struct Division {
   std::int64_t factor, divisor;  // (factor * index + …) by divisor
 };
 
+/// Beyond these, sums and products of numbers of elements and steps might wrap around.
+constexpr std::int64_t largest_number = std::int64_t{1} << 40, largest_factor = std::int64_t{1} << 16;
+
+/// Is it certain that no sum or product in this is beyond the range of its type? Divisions may be taken apart
+/// then. Data may be anything.
+bool cannot_wrap(Expr e) {
+  if (as<IndexRef>(e) || as<SizeRef>(e)) return true;
+  const auto at_most = [](Expr operand, std::int64_t most) {
+    const Literal* literal = as<Literal>(operand);
+    return literal && -most <= literal->value.i && literal->value.i <= most;
+  };
+  if (as<Literal>(e)) return at_most(e, largest_number);
+  const Apply* apply = as<Apply>(e);
+  if (!apply) return false;
+  switch (apply->prim) {
+    case Prim::Mul:
+      return (at_most(e->args[0], largest_factor) && cannot_wrap(e->args[1])) ||
+             (at_most(e->args[1], largest_factor) && cannot_wrap(e->args[0]));
+    case Prim::Neg:
+    case Prim::Add:
+    case Prim::Sub:
+    case Prim::Div:
+    case Prim::Mod:
+    case Prim::Min:
+    case Prim::Max: return std::all_of(e->args.begin(), e->args.end(), cannot_wrap);
+    default: return false;
+  }
+}
+
 /// An integer quotient or remainder by a literal of something that moves with the index.
 std::optional<Division> division_of(Expr node, DimId dim) {
   const Apply* apply = as<Apply>(node);
@@ -20,7 +50,8 @@ std::optional<Division> division_of(Expr node, DimId dim) {
     return std::nullopt;
   const Literal* divisor = as<Literal>(node->args[1]);
   const auto factor = factor_of(node->args[0], dim);
-  if (!divisor || divisor->value.i <= 0 || !factor || *factor == 0) return std::nullopt;
+  if (!divisor || divisor->value.i <= 0 || !factor || *factor == 0 || !cannot_wrap(node->args[0]))
+    return std::nullopt;
   return Division{*factor, divisor->value.i};
 }
 

@@ -191,6 +191,7 @@ class Judge {
       if (loops_.is_sliced(i)) alone.grain = 0;
       if (auto reason = why_illegal(program_, *stages_[i], alone, site_)) return reason;
       if (auto reason = stores(i, alone)) return reason;
+      if (auto reason = twice(i)) return reason;
     }
     return std::nullopt;
   }
@@ -363,6 +364,41 @@ class Judge {
           !places_of_shared(stage, output, depth))
         return no(stage, "illegal-local",
                   "the iterations of the shared loops do not have " + name + " in parts");
+    }
+    return std::nullopt;
+  }
+
+  /// Does the stage run through its points twice?
+  bool has_two_passes(std::size_t i) const {
+    return any_is<Append>(*stages_[i]) ||
+           std::any_of(cluster_.merges.begin(), cluster_.merges.end(), [&](const Merge& merge) {
+             return merge.instance == static_cast<int>(i) && merge.how == How::TwoPass;
+           });
+  }
+
+  /// What a stage with two passes reads is computed in both of them. It has to be the same the second time:
+  /// not so what values are added to in memory, or what takes the place of what it is made of.
+  std::optional<Reason> twice(std::size_t i) const {
+    std::size_t last = stages_.size();
+    while (last > i + 1 && !has_two_passes(last - 1)) --last;
+    const Stage& stage = *stages_[i];
+    for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
+      const Output& output = stage.outputs[o];
+      const auto store =
+          std::find_if(cluster_.stores.begin(), cluster_.stores.end(), [&](const Store& candidate) {
+            return candidate.instance == static_cast<int>(i) && candidate.output == static_cast<int>(o);
+          });
+      const Keep keep = store == cluster_.stores.end() ? Keep::Full : store->keep;
+      const bool adds = std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& combine) {
+        const Scatter* scatter = std::get_if<Scatter>(&combine);
+        return scatter && scatter->op;
+      });
+      if (is_local(keep) || (!adds && keep != Keep::Alias)) continue;
+      for (std::size_t k = i + 1; k < last; ++k)
+        if (reads(*stages_[k], output.array))
+          return no(stage, "twice",
+                    "'" + stages_[last - 1]->name + "' has two passes, and '" + program_[output.array].name +
+                        "' would change in both of them");
     }
     return std::nullopt;
   }
