@@ -131,7 +131,7 @@ std::string fusion_report(const Compilation& c) {
     members.push_back(stage.name);
     return fmt::format("{}", fmt::join(members, ", "));
   };
-  std::vector<std::pair<std::string, std::string>> passes, fused, apart;
+  std::vector<std::pair<std::string, std::string>> passes, laid_out, fused, apart;
   const std::function<void(const BlockSchedule&)> list_passes = [&](const BlockSchedule& block) {
     for (const Pass& pass : block.passes) {
       std::vector<std::string> parts;
@@ -144,6 +144,8 @@ std::string fusion_report(const Compilation& c) {
   list_passes(schedule.body);
   for (const Reason& reason : c.fused)
     fused.emplace_back(fmt::format("{}", fmt::join(reason.stages, ", ")), reason.text);
+  for (const Reason& reason : c.reasons)
+    if (reason.code == "layout") laid_out.emplace_back(reason.stages.front(), reason.text);
   std::set<std::pair<std::string, std::string>> said;
   for (const Reason& reason : c.apart) {
     // That a value of a single number has no loop to share goes without saying.
@@ -155,8 +157,8 @@ std::string fusion_report(const Compilation& c) {
                        reason.text + " (" + reason.code + ")");
   }
   return text + lines("stages that share their loops", passes) +
-         lines("in memory between them", arrays_between(schedule)) + lines("fused or removed", fused) +
-         lines("apart, and why", apart);
+         lines("in memory between them", arrays_between(schedule)) + lines("laid out for lanes", laid_out) +
+         lines("fused or removed", fused) + lines("apart, and why", apart);
 }
 
 }  // namespace twill

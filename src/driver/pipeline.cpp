@@ -3,6 +3,7 @@
 #include "driver/compile.h"
 #include "plan/default_plan.h"
 #include "plan/predict.h"
+#include "simplify/layout.h"
 #include "simplify/simplify.h"
 
 #include <array>
@@ -17,6 +18,13 @@ void simplify_program(Compilation& c) {
   c.program = std::move(simplified.program);
   c.fused = std::move(simplified.done);
   c.apart = std::move(simplified.not_done);
+}
+
+void lay_out_arrays(Compilation& c) {
+  if (!c.options.simplify) return;
+  Simplified arranged = lay_out(c.program);
+  c.program = std::move(arranged.program);
+  c.reasons = std::move(arranged.done);
 }
 
 /// Rounds of thinking again about what is in memory.
@@ -94,7 +102,7 @@ void plan(Compilation& c) {
   c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());
   c.fused.insert(c.fused.end(), planned.sliced.begin(), planned.sliced.end());
   c.plan = std::move(planned.plan);
-  c.reasons = std::move(planned.reasons);
+  c.reasons.insert(c.reasons.end(), planned.reasons.begin(), planned.reasons.end());
 }
 
 void elaborate_plan(Compilation& c) {
@@ -122,6 +130,7 @@ void load(Compilation& c) {
 constexpr std::array passes = {
     PipelinePass{"simplify", "rewrites the program: less to compute, fewer stages, the same meaning",
                  simplify_program},
+    PipelinePass{"layout", "stores arrays between stages as lanes read them", lay_out_arrays},
     PipelinePass{"plan", "decides passes, loops, cores and memory: the given plan, or the default one", plan},
     PipelinePass{"elaborate", "derives what follows from the plan, or refuses it", elaborate_plan},
     PipelinePass{"nest", "loops, buffers and statements", lower},

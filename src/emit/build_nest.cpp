@@ -2,6 +2,7 @@
 // carried state; stage_nest.* handles one stage.
 #include "emit/shared_nest.h"
 #include "emit/split_loops.h"
+#include "emit/split_records.h"
 #include "plan/lifetimes.h"
 
 #include <algorithm>
@@ -37,6 +38,7 @@ class Builder {
       if (nest_.born.contains(to)) nest_.body.push_back({Allocate{to, true}});
       nest_.body.push_back({Copy{to, from}});
     }
+    split_records(t_, nest_.body);
     split_loops(t_, nest_.body);
   }
 

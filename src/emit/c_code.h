@@ -45,6 +45,8 @@ class CCode {
   std::size_t puts(const nest::Code& list, std::size_t first);
   void put(CExpressions& print, const nest::Put& s);
   void serial_loop(const nest::For& s);
+  static bool asks_the_same(const nest::For& s);
+  void ask_once(const nest::For& s);
   void shared_loop(const nest::For& s);
   std::string loop_head(const nest::For& s, bool with_type = true);
   std::string reduction_name(const Operator& op);

@@ -18,6 +18,9 @@ constexpr std::int64_t points_at_once = 128;
 constexpr std::int64_t least_points = 8;
 constexpr int least_work = 4;
 
+/// Rows and columns of a block that is transposed at once: of both, whole cache lines.
+constexpr std::int64_t side_of_block = 16;
+
 /// What goes to places that data say, one after the other, does so for so many points in an iteration.
 constexpr int places_at_once = 8;
 
@@ -81,7 +84,8 @@ class Splitter {
         const bool plain = !loop->down && loop->step == 1 && loop->reductions.empty();
         std::optional<Statement> instead;
         if (plain && loop->by == By::Simd) instead = split_lookups(*loop);
-        if (plain && loop->by == By::Seq) instead = split_scatter(*loop);
+        if (plain && loop->by == By::Seq) instead = transpose_blocks(*loop);
+        if (!instead && plain && loop->by == By::Seq) instead = split_scatter(*loop);
         if (!instead && plain && loop->by == By::Simd) instead = without_checks(*loop);
         if (instead) {
           statement = std::move(*instead);
@@ -205,6 +209,88 @@ class Splitter {
     If choice{all, {}, std::move(checked)};
     choice.then.push_back({Within{std::move(extents), std::move(unchecked)}});
     return Statement{std::move(choice)};
+  }
+
+  /// Rows that are made of columns. In blocks, whole lines are read and whole lines are written; what is
+  /// between them is in the nearest cache, however far apart rows and columns lie.
+  std::optional<Statement> transpose_blocks(const For& loop) {
+    if (loop.body.size() != 1 || is_short(loop)) return std::nullopt;
+    const For* row = std::get_if<For>(&loop.body.front().kind);
+    if (!row || row->by != By::Simd || row->down || row->step != 1 || !row->reductions.empty() ||
+        row->body.size() != 1 || is_short(*row) || mentions(row->lo, loop.index) ||
+        mentions(row->hi, loop.index))
+      return std::nullopt;
+    const Put* put = std::get_if<Put>(&row->body.front().kind);
+    if (!put || put->op || !put->checked.empty() || !put->value->type.is_scalar() ||
+        contiguity(put->at, row->index) != 1 || contiguity(put->at, loop.index) >= 0 ||
+        reads_any(put->value, {memory(put->array)}) || !is_column(put->value, *row, loop))
+      return std::nullopt;
+
+    const auto name = [&](DimId dim) { return t_.program().dim_names[static_cast<std::size_t>(dim.value)]; };
+    const Expr side = t_.number(side_of_block);
+    const auto block_of = [&](const For& points) {
+      const DimId first = t_.new_index(name(points.index) + "_block"),
+                  end = t_.new_index(name(points.index) + "_end");
+      For blocks{.index = first, .lo = points.lo, .hi = points.hi, .step = side_of_block};
+      blocks.body.push_back({Let{end, t_.min(t_.add(t_.index(first), side), points.hi)}});
+      return std::tuple(std::move(blocks), t_.index(first), t_.index(end));
+    };
+    auto [rows, first, end] = block_of(*row);
+    auto [columns, first_column, end_column] = block_of(loop);
+    const DimId lane = t_.new_index(name(row->index) + "_lane"),
+                column = t_.new_index(name(loop.index) + "_lane");
+    const auto here = [&](Expr e) {
+      return t_.substitute(t_.substitute(e, row->index, t_.add(first, t_.index(lane))), loop.index,
+                           t_.add(first_column, t_.index(column)));
+    };
+    const ArrayId block =
+        t_.new_array(t_.program()[put->array].name + "_block", t_.program()[put->array].type, {side, side});
+    const std::vector<Expr> in_block = {t_.index(lane), t_.index(column)};
+    const auto in_loops = [&](DimId outer, DimId inner, Statement body) {
+      For lanes{.index = inner, .lo = t_.number(0), .hi = side, .by = By::Simd};
+      lanes.body.push_back(std::move(body));
+      For all{.index = outer, .lo = t_.number(0), .hi = side};
+      all.body.push_back({std::move(lanes)});
+      return Statement{std::move(all)};
+    };
+    If whole{t_.pool().apply(Prim::And, {t_.compare(Prim::Eq, t_.sub(end, first), side),
+                                         t_.compare(Prim::Eq, t_.sub(end_column, first_column), side)}),
+             {},
+             {}};
+    whole.then.push_back({Local{block, {}}});
+    whole.then.push_back(in_loops(lane, column, t_.put(block, in_block, here(put->value))));
+    std::vector<Expr> at;
+    for (const Expr e : put->at) at.push_back(here(e));
+    whole.then.push_back(in_loops(column, lane, t_.put(put->array, std::move(at), t_.read(block, in_block))));
+    For short_row = *row, short_column = loop;
+    short_row.lo = first;
+    short_row.hi = end;
+    short_column.lo = first_column;
+    short_column.hi = end_column;
+    short_column.body = {};
+    short_column.body.push_back({std::move(short_row)});
+    whole.otherwise.push_back({std::move(short_column)});
+    columns.body.push_back({std::move(whole)});
+    rows.body.push_back({std::move(columns)});
+    // Of fewer columns than a block has, there is none.
+    If any{t_.compare(Prim::Ge, t_.sub(loop.hi, loop.lo), side), {}, {}};
+    any.then.push_back({std::move(rows)});
+    any.otherwise.push_back({loop});
+    return Statement{std::move(any)};
+  }
+
+  /// Does all that is read lie side by side along the one loop, and some of it far apart along the other?
+  static bool is_column(Expr value, const For& far, const For& near) {
+    bool jumps = false, beside = true;
+    visit(value, [&](Expr node) {
+      const Read* read = as<Read>(node);
+      if (!read || read->rules.empty()) return;
+      const auto subscripts = std::span(node->args).first(read->rules.size());
+      jumps = jumps || contiguity(subscripts, far.index) < 0;
+      beside = beside && contiguity(subscripts, near.index) >= 0 &&
+               std::none_of(subscripts.begin(), subscripts.end(), reads_data);
+    });
+    return jumps && beside;
   }
 
   /// One value after the other goes to its place, but the places and the values are computed in lanes.

@@ -168,6 +168,10 @@ class Generator {
   /// Several stages that read neighbours of each other's elements.
   void stencils(const Surroundings& around, std::vector<Stage>& into);
 
+  // ---- generate_choice.cpp
+  /// Products of rows, the best of each row, and sums by what was chosen.
+  void choices(const Surroundings& around, std::vector<Stage>& into);
+
   // ---- generate_sequence.cpp
   Stage sequential_stage(Surroundings around, int depth);
   void fold_past(const NewDim& sequential, const Surroundings& around, std::vector<Stage>& into);

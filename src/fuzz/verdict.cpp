@@ -7,6 +7,7 @@
 #include "fuzz/random_plan.h"
 #include "program/check.h"
 #include "program/text.h"
+#include "simplify/layout.h"
 #include "simplify/simplify.h"
 
 #include <fmt/format.h>
@@ -120,7 +121,7 @@ void judge_simplified(const FuzzCase& one, const std::shared_ptr<const Program>&
           diagnose(*simplified, {.prove_inside = false, .unused_inputs = false});
       !wrong.empty())
     failed("simplified: " + wrong.front().code, Error(wrong).what());
-  if (simplify(simplified).program != simplified) failed("fixpoint", "simplifying it again changes it");
+  if (lay_out(simplified).program != simplified) failed("fixpoint", "laying it out again changes it");
   for (std::size_t k = 0; k < one.inputs.size(); ++k) {
     if (!expected[k]) continue;
     verdict.inputs = static_cast<int>(k);
@@ -155,7 +156,12 @@ void judge(const FuzzCase& one, const JudgeOptions& options, Verdict& verdict) {
   if (one.simplify) {
     const Simplified simplified = simplify(one.program);
     for (const Reason& reason : simplified.done) ++verdict.counts["simplify: " + reason.code];
-    if (simplified.program != one.program) judge_simplified(one, simplified.program, expected, verdict);
+    if (simplify(simplified.program).program != simplified.program)
+      throw Failed{"fixpoint",
+                   "simplifying it again changes it\nsimplified, it is\n" + print(*simplified.program)};
+    const Simplified laid_out = lay_out(simplified.program);
+    for (const Reason& reason : laid_out.done) ++verdict.counts["simplify: " + reason.code];
+    if (laid_out.program != one.program) judge_simplified(one, laid_out.program, expected, verdict);
   }
   const std::shared_ptr<const Program> planned = one.planned();
   for (std::size_t p = 0; p < one.plans.size(); ++p) {
@@ -181,7 +187,7 @@ void judge(const FuzzCase& one, const JudgeOptions& options, Verdict& verdict) {
 }  // namespace
 
 std::shared_ptr<const Program> FuzzCase::planned() const {
-  return simplify ? twill::simplify(program).program : program;
+  return simplify ? lay_out(twill::simplify(program).program).program : program;
 }
 
 Verdict judge(const FuzzCase& one, const JudgeOptions& options) {

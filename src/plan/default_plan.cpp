@@ -534,47 +534,70 @@ class Planner {
     std::optional<Tiled> tiles;  // its plan, if it is computed in tiles
   };
 
-  /// Groups whose results only one later group reads become part of it, where tiles of that need slices of
-  /// them and little is computed again. The last ones come first.
+  /// Groups whose results later groups read become part of them, where tiles of these need slices of the
+  /// results and little is computed again: of one reader, or of all of them together. The last ones come
+  /// first.
   void merge_in_tiles(std::vector<Group>& groups, const StageList& list, bool inside_parallel) {
     for (std::size_t g = groups.size(); g-- > 1;) {
       for (std::size_t p = g; p-- > 0;) {
-        if (!only_reader(groups, p, g, list)) continue;
-        Group both;
-        both.stages = groups[p].stages;
-        both.stages.insert(both.stages.end(), groups[g].stages.begin(), groups[g].stages.end());
+        const std::vector<std::size_t> readers = readers_of(groups, p, list);
+        if (readers.empty() || readers.back() != g || !could_meet(groups, readers)) continue;
+        Group all;
+        all.stages = groups[p].stages;
+        for (const std::size_t r : readers)
+          all.stages.insert(all.stages.end(), groups[r].stages.begin(), groups[r].stages.end());
         std::vector<const Stage*> later;
         for (std::size_t k = g + 1; k < groups.size(); ++k)
           later.insert(later.end(), groups[k].stages.begin(), groups[k].stages.end());
-        both.tiles = in_tiles(both.stages, {inside_parallel, disposable_after(program_, list, later)});
-        if (!both.tiles) continue;
-        groups[g] = std::move(both);
+        all.tiles = in_tiles(all.stages, {inside_parallel, disposable_after(program_, list, later)});
+        if (!all.tiles) continue;
+        groups[g] = std::move(all);
+        for (std::size_t r = readers.size() - 1; r-- > 0;)
+          groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(readers[r]));
         groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(p));
-        p = --g;
+        g -= readers.size();
+        p = g;
       }
     }
   }
 
-  /// Is what the stages of a group compute read by those of one other group, and by nobody else?
-  bool only_reader(const std::vector<Group>& groups, std::size_t p, std::size_t reader,
-                   const StageList& list) const {
-    bool read = false;
-    for (std::size_t k = 0; k < groups.size(); ++k) {
-      if (k == p) continue;
-      const bool reads =
-          std::any_of(groups[k].stages.begin(), groups[k].stages.end(), [&](const Stage* stage) {
-            return std::any_of(groups[p].stages.begin(), groups[p].stages.end(),
-                               [&](const Stage* producer) { return uses(*stage, *producer); });
-          });
-      if (reads && k != reader) return false;
-      read = read || reads;
-    }
-    if (!read) return false;
+  /// The groups that read what the stages of a group compute, if nobody else does and it could be computed in
+  /// slices.
+  std::vector<std::size_t> readers_of(const std::vector<Group>& groups, std::size_t p,
+                                      const StageList& list) const {
+    std::vector<std::size_t> readers;
+    for (std::size_t k = 0; k < groups.size(); ++k)
+      if (k != p && uses(groups[k], groups[p])) readers.push_back(k);
     const std::set<ArrayId> disposable = disposable_after(program_, list, {});
-    return std::all_of(groups[p].stages.begin(), groups[p].stages.end(), [&](const Stage* stage) {
-      return !why_not_slice(program_, *stage) &&
-             std::all_of(stage->outputs.begin(), stage->outputs.end(),
-                         [&](const Output& output) { return disposable.contains(output.array); });
+    const bool sliced =
+        std::all_of(groups[p].stages.begin(), groups[p].stages.end(), [&](const Stage* stage) {
+          return !why_not_slice(program_, *stage) &&
+                 std::all_of(stage->outputs.begin(), stage->outputs.end(),
+                             [&](const Output& output) { return disposable.contains(output.array); });
+        });
+    return sliced ? readers : std::vector<std::size_t>{};
+  }
+
+  /// Can all of these groups, which are in order, run where the last one does? None of those in between may
+  /// need what they compute, and none may have effects.
+  bool could_meet(const std::vector<Group>& groups, const std::vector<std::size_t>& members) const {
+    for (std::size_t m = 0; m + 1 < members.size(); ++m) {
+      const Group& moved = groups[members[m]];
+      if (std::any_of(moved.stages.begin(), moved.stages.end(),
+                      [](const Stage* stage) { return has_effects(*stage); }))
+        return false;
+      for (std::size_t k = members[m] + 1; k < members.back(); ++k)
+        if (std::find(members.begin(), members.end(), k) == members.end() && uses(groups[k], moved))
+          return false;
+    }
+    return true;
+  }
+
+  /// Does a stage of the one group need what the other computes?
+  bool uses(const Group& group, const Group& producer) const {
+    return std::any_of(group.stages.begin(), group.stages.end(), [&](const Stage* stage) {
+      return std::any_of(producer.stages.begin(), producer.stages.end(),
+                         [&](const Stage* other) { return uses(*stage, *other); });
     });
   }
 
@@ -695,7 +718,8 @@ class Planner {
         best = std::move(alone);
       }
       if (!best) return std::nullopt;
-      proposer.read_ahead(*best);
+      // Rows that data say where to put are hardly long.
+      if (!scatters(*stages[i])) proposer.read_ahead(*best);
       if (why_illegal(program_, *stages[i], *best, site)) best->ahead.clear();
       cluster.instances.push_back(best->instances.front());
       cluster.grain = best->grain;
@@ -717,6 +741,12 @@ class Planner {
     if (!illegal) return cluster;
     if (!reason) reason = std::move(illegal);
     return std::nullopt;
+  }
+
+  static bool scatters(const Stage& stage) {
+    return std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
+      return std::any_of(output.combine.begin(), output.combine.end(), is<Scatter>);
+    });
   }
 
   static std::set<int> first_dims(int depth) {

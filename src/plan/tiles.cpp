@@ -13,6 +13,8 @@ namespace {
 
 /// A row of a tile has at least so many elements, if it has that many at all …
 constexpr std::int64_t least_row = 256;
+/// … or at least these, if there is no room for more along other dimensions …
+constexpr std::int64_t shortest_row = 32;
 /// … and no more than these …
 constexpr std::int64_t most_row = 4096;
 /// … of which the cache has to hold more than twice as many, if they are more than these: a long row is read
@@ -23,7 +25,7 @@ constexpr std::int64_t most_rows = 64;
 /// Lines of a plane, if rings hold planes.
 constexpr std::int64_t lines = 16;
 /// An extent that nobody knows.
-constexpr std::int64_t guess = 512;
+constexpr std::int64_t guess = 256;
 /// What is read again for every tile is used for at least so many of its points.
 constexpr std::int64_t least_uses = 32;
 
@@ -149,13 +151,16 @@ class Search {
         if (dims_[k] != static_cast<int>(k)) dims_.resize(k);
   }
 
-  /// Folds only where they are the outermost loops: inside, an element of the output is one tile's.
+  /// Folds and scatters only where they are the outermost loops: inside, an element of the output is one
+  /// tile's.
   static bool can_cut(const Stage& stage, int d) {
     return std::all_of(stage.outputs.begin(), stage.outputs.end(),
                        [&](const Output& output) {
                          const auto end = output.combine.begin() + d + 1;
                          return is<Cat>(output.combine[static_cast<std::size_t>(d)]) ||
-                                std::all_of(output.combine.begin(), end, is<Fold>);
+                                std::all_of(output.combine.begin(), end, [](const Combine& combine) {
+                                  return is<Fold>(combine) || is<Scatter>(combine);
+                                });
                        }) &&
            std::none_of(stage.dims.begin(), stage.dims.end(), [&](const Dim& dim) {
              const int e = static_cast<int>(&dim - stage.dims.data());
@@ -206,6 +211,9 @@ class Search {
     for (const int d : dims_)
       loops.shared.push_back({d, {Cut::Kind::Step, d == vector_ ? least_row : 1}, By::Seq});
     if (has(vector_)) {
+      // Arrays of unknown width may need more room than there is.
+      Cut& row = loops.shared.back().cut;
+      while (dims_.size() == 1 && row.count > shortest_row && bytes(loops.shared) > room()) row.count /= 2;
       for (std::size_t l = 1; l < loops.shared.size(); ++l)
         if (loops.shared[l].dim == vector_) widen(loops.shared, l, dims_.size() == 1 ? long_row : most_row);
     }

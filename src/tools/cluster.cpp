@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "cluster/optimal.h"
 #include "driver/fusion_report.h"
+#include "simplify/layout.h"
 #include "simplify/simplify.h"
 #include "tools/command.h"
 
@@ -133,8 +134,8 @@ std::vector<std::vector<std::string>> clusters_of(const FusionGraph& graph, cons
 int cluster_program(const ClusterOptions& options) {
   const Module module = read_module(options.source);
   const Program& written = find_definition(module, options.source);
-  const auto program = options.by == "none" ? std::make_shared<const Program>(written)
-                                            : simplify(std::make_shared<const Program>(written)).program;
+  auto program = std::make_shared<const Program>(written);
+  if (options.by != "none") program = lay_out(simplify(program).program).program;
   const auto start = std::chrono::steady_clock::now();
   const Clustering found = chosen(*program, options);
   const double ms = 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
