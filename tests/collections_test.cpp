@@ -173,6 +173,21 @@ const Case cases[] = {
     {"DifferentRanges", {2, 0, 0}, {2, 0, 0}, R"(
       def f(x: f64[N], y: f64[M]) -> (a, b) { a[i] = x[i] + 1
                                               b[i] = y[i] + 1 })"},
+    {"ALengthThatChangesIsNotAnEqualLength", {1, 3, 0}, {1, 2, 0}, R"(
+      def f(m: i64) -> (n, s) { (n, s) = seq t < 3 from (m % 50, 0) {
+                                     a = sum(i < n) i % 7
+                                     c = sum(i < n) i % 3
+                                     n = n / 2
+                                     b = sum(i < n) i % 5
+                                     s = s + a * b - c
+                                   } })"},
+    {"OutputsOfOneStageStayTogether", {3, 0, 2}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> (a, b) { stage both(i < N) {
+                                     out p: i64[N] at [i] = cat(i) x[i] % 100
+                                     out q: i64[N] at [i] = cat(i) x[i] / 100
+                                   }
+                                   a[i] = p[i] + 1
+                                   b[i] = q[i] * 2 })"},
     {"FourLoopsInTwoPairs", {4, 0, 0}, {2, 0, 0}, R"(
       def f(x: f64[N]) -> (a, b, c, d) { a[i] = x[i] + 1
                                          b[i] = x[i] + a[pad(0)]
@@ -226,6 +241,16 @@ const Case cases[] = {
       def f(n: i64) -> (p, q, y) { p = [ 10 * i + j | i < n, j < 4 ]
                                    q = [ v * k | v in p, k < 3 ]
                                    y[m] = q[m] + 1 })"},
+    {"APairInABlockOverAFlatMap", {3, 4, 2}, {2, 2, 0}, R"(
+      def f(n: i64) -> (p, q, y) { p = [ 10 * i + j | i < n, j < 4 ]
+                                   stage q(m < len(p)) {
+                                     block {
+                                       a[k < 3] = p[m] * k
+                                       b[k < 3] = a[k] + 1
+                                     }
+                                     out q: i64[len(p), 3] at [m] = cat(m) b
+                                   }
+                                   y[m, k] = q[m, k] + 1 })"},
     {"IndependentMapsWithInnerArrays", {3, 3, 0}, {1, 1, 0}, R"(
       def f(x: i64[N], w: i64[M]) -> (a, b, c) { a[i, j] = x[i] + w[j]
                                                  b[i, j] = x[i] * 2 - w[j]
@@ -553,9 +578,13 @@ const Case cases[] = {
                                         }
                                         out y: i64[n] at [k] = cat(k) 2 * k
                                       } })"},
-    {"AnElementOfAnArrayOfArrays", {2, 1, 2}, {2, 1, 1}, R"(
+    {"AnElementOfAnArrayOfArrays", {2, 1, 2}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> s { c = [ [ x[i] % 100 + k | k < 4 ] | i < N ]
                               s[i < N] = c[i][2] })"},
+    {"AllElementsOfAnArrayOfArrays", {3, 2, 2}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> (s, t) { c = [ [ x[i] % 100 + k | k < 4 ] | i < N ]
+                                   s[i < N] = sum(j) c[i][j]
+                                   t[i] = len(c[i]) })"},
     {"ARowOfAnArrayOfArrays", {2, 1, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> s { c[i, k < 4] = x[i] % 100 + k
                               s[i] = c[i, 2] })"},

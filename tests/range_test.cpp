@@ -63,6 +63,27 @@ TEST(Range, FlatMapDescribesTheInnerCollection) {
   EXPECT_EQ(passes_of(program), 1);
 }
 
+/// A pair inside of a flat_map is one loop from the start.
+TEST(Range, AProducerAndItsConsumerInsideOfTheMiddleFlatMap) {
+  Def f("middle");
+  auto n = f.input("n", i64);
+  const auto p = iota(f, n % 20).flat_map(
+      [&](Value i) { return iota(f, 4).map([=](Value j) { return 10 * i + j; }); }, "p");
+  const auto q = p.flat_map(
+      [&](Value v) {
+        return iota(f, 3).map([=](Value k) { return v * k; }).map([](Value w) { return w + 1; });
+      },
+      "q");
+  f.result(p, q, q.map([](Value w) { return 2 * w; }, "y"));
+  const Program program = f.program();
+  expect_same(program, R"(def middle(n: i64) -> (p, q, y) {
+    p = [ 10 * i_1 + i_2 | i_1 in 0 .. n % 20, i_2 in 0 .. 4 ]
+    q = [ x_3 * i_4 + 1 | x_3 in p, i_4 in 0 .. 3 ]
+    y = [ 2 * x_5 | x_5 in q ]
+  })");
+  EXPECT_EQ(passes_of(program), 1);
+}
+
 TEST(Range, GroupByFold) {
   const RecordType order = record("Order", {{"customer", i32}, {"amount", i64}});
   Def f("orders");

@@ -83,4 +83,50 @@ void Generator::choices(const Surroundings& around, std::vector<Stage>& into) {
   }
 }
 
+/// Rows of equal length that lie one after the other, and stages that read elements of a row.
+void Generator::flat_rows(const Surroundings& around, std::vector<Stage>& into) {
+  const std::int64_t length = rng_.between(1, 5);
+  const Extent rows = any_extent(), row = extent({}, 0, length),
+               all = extent(rows.base, length * rows.mul, length * rows.add);
+  const Type type = any_type();
+  const auto next_dim = [&](Stage& stage, const char* name, const Extent& e, Surroundings& inside) {
+    const NewDim dim = rectangular_dim(index_name(name, inside), e, 0);
+    use(dim, inside);
+    stage.dims.push_back(dim.dim);
+    return pool_.index(dim.dim.id);
+  };
+  const auto place = [&](Expr i, Expr k) {
+    return pool_.apply(Prim::Add, {pool_.apply(Prim::Mul, {i, pool_.integer(length)}), k});
+  };
+  Stage stage;
+  Surroundings inside = around;
+  const Expr i = next_dim(stage, "i", rows, inside), k = next_dim(stage, "k", row, inside);
+  Output output;
+  output.combine = {Cat{}, Cat{}};
+  output.at = {place(i, k)};
+  output.array = array(array_name("c"), type, {all});
+  output.value = value(type, inside);
+  const ArrayId flat = output.array;
+  if (rng_.chance(90)) passing_.insert(flat);
+  stage.outputs.push_back(std::move(output));
+  finish(std::move(stage), into);
+  for (int more = static_cast<int>(rng_.between(1, 2)); more > 0; --more) {
+    Stage reader;
+    inside = around;
+    const Expr at = next_dim(reader, "i", rows, inside);
+    Output made;
+    made.combine = {Cat{}};
+    made.at = {at};
+    Expr which = pool_.integer(rng_.below(static_cast<int>(length)));
+    if (rng_.chance(50)) {
+      which = next_dim(reader, "k", row, inside);
+      made.combine.push_back(Fold{some_operator(type, true)});
+    }
+    made.array = array(array_name("r"), type, {rows});
+    made.value = pool_.read(flat, type, {place(at, which)});
+    reader.outputs.push_back(std::move(made));
+    finish(std::move(reader), into);
+  }
+}
+
 }  // namespace twill

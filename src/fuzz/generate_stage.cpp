@@ -461,6 +461,7 @@ void Generator::stages(int count, Surroundings around, int depth, std::vector<St
     if (rng_.chance(4)) histograms(around, into);
     if (rng_.chance(12)) stencils(around, into);
     if (rng_.chance(4)) choices(around, into);
+    if (rng_.chance(3)) flat_rows(around, into);
     const int kind = rng_.weighted({65, 15, depth > 0 ? 10 : 0, depth > 0 ? 10 : 0});
     Stage stage = kind == 0   ? plain_stage(around)
                   : kind == 1 ? sequential_stage(around, depth)

@@ -171,6 +171,7 @@ class Generator {
   // ---- generate_choice.cpp
   /// Products of rows, the best of each row, and sums by what was chosen.
   void choices(const Surroundings& around, std::vector<Stage>& into);
+  void flat_rows(const Surroundings& around, std::vector<Stage>& into);
 
   // ---- generate_sequence.cpp
   Stage sequential_stage(Surroundings around, int depth);

@@ -29,6 +29,12 @@ bool join_branches(Region& region, Notes& notes);
 /// Makes collections that take a value at every point ordinary arrays, and counts those that nobody reads.
 bool know_lengths(Program& program, Notes& notes);
 
+/// Makes arrays in which rows of equal length lie one after the other arrays of rows.
+bool find_rows(Region& region, Notes& notes);
+
+/// Makes a stage with a block of a single stage one stage.
+bool open_blocks(Region& region, Notes& notes);
+
 /// Replaces what is computed at no point by what is left behind then, and removes loops of one step.
 bool settle_ranges(Program& program, Notes& notes);
 
