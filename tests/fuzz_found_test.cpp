@@ -65,6 +65,13 @@ const Found found[] = {
         c = [ 0 | k < M, 0.0 <= y[mirror(0)] ]
       }
     )"},
+    {"ASubscriptWithNoPlaceIn64Bits", R"(
+      def f(x: f32[M]) -> (a, y) {
+        d[i] = x[i] * 2 + x[clamp(i + 1)]
+        a[i < M] = d[pad(-9223372036854775808, -2.5)] + d[clamp(i + 1)]
+        y[i < M] = d[clamp(-9223372036854775807 - i)] + d[pad(3 * i - 9223372036854775807, 1.0)]
+      }
+    )"},
     {"ADivisionOfASumThatWrapsAround", R"(
       def f(x: i64[N]) -> y { y[k] = (-9223372036854775808 - k) / 2 + x[k] }
     )"},

@@ -70,6 +70,7 @@ class Splitter {
 
   void run(Code& list) {
     if (!fields_.empty()) leave_out(list);
+    std::erase_if(fields_, [&](const auto& one) { return !folded_.contains(one.first); });
     if (fields_.empty()) return;
     for (auto& [array, fields] : fields_) {
       const Array whole = t_.program()[array];
@@ -82,15 +83,18 @@ class Splitter {
   }
 
  private:
-  /// What is more than read, written, allocated and freed stays as it is.
-  void leave_out(const Code& list) {
-    for (const Statement& statement : list) {
+  /// What is more than read, written, allocated and freed stays as it is; so does what is read where data
+  /// say: a record is found there in one go.
+  void leave_out(Code& list) {
+    for (Statement& statement : list) {
+      edit_expressions(statement, [&](Expr& e) { leave_out_gathered(e); });
       const Put* put = std::get_if<Put>(&statement.kind);
+      if (put && put->op) folded_.insert(put->array);
       const bool plain = (put && put->checked.empty()) || std::holds_alternative<Allocate>(statement.kind) ||
                          std::holds_alternative<Free>(statement.kind);
       if (!plain) for_each_array(statement, [&](ArrayId array) { fields_.erase(array); });
       std::visit(
-          [&](const auto& s) {
+          [&](auto& s) {
             if constexpr (requires { s.body; }) leave_out(s.body);
             if constexpr (requires { s.then; }) {
               leave_out(s.then);
@@ -99,6 +103,15 @@ class Splitter {
           },
           statement.kind);
     }
+  }
+
+  void leave_out_gathered(Expr root) {
+    visit(root, [&](Expr node) {
+      const Read* read = as<Read>(node);
+      if (!read || !fields_.contains(read->array)) return;
+      const auto subscripts = std::span(node->args).first(read->rules.size());
+      if (std::any_of(subscripts.begin(), subscripts.end(), reads_data)) fields_.erase(read->array);
+    });
   }
 
   void code(Code& list) {
@@ -202,6 +215,7 @@ class Splitter {
 
   Tables& t_;
   std::map<ArrayId, std::vector<ArrayId>> fields_;  // of the arrays that are split
+  std::set<ArrayId> folded_;                        // those that values are folded into, one after the other
   std::map<std::pair<const Node*, int>, Expr> found_;
 };
 

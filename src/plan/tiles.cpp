@@ -24,8 +24,8 @@ constexpr std::int64_t long_row = 1024;
 constexpr std::int64_t most_rows = 64;
 /// Lines of a plane, if rings hold planes.
 constexpr std::int64_t lines = 16;
-/// An extent that nobody knows.
-constexpr std::int64_t guess = 256;
+/// The length of a row that nobody knows, and how many rows there are if nobody does.
+constexpr std::int64_t guess = 512, guess_rows = 256;
 /// What is read again for every tile is used for at least so many of its points.
 constexpr std::int64_t least_uses = 32;
 
@@ -247,11 +247,14 @@ class Search {
         const auto& combine = stages_[i]->outputs.front().combine[d];
         if (!is<Cat>(combine)) continue;
         const Literal* extent = as<Literal>(stages_[i]->dims[d].hi);
+        const IndexRef* last = as<IndexRef>(stages_[i]->outputs.front().at.back());
+        const bool row = !last || last->dim == stages_[i]->dims[d].id;
+        const std::int64_t likely = row ? guess : guess_rows;
         // A row may be short; a plane of whole rows is not.
-        if (!found[i][d] && !extent) points *= std::exchange(unknown, guess);
+        if (!found[i][d] && !extent) points *= std::exchange(unknown, likely);
         points *= static_cast<double>(found[i][d] ? *width_of(*found[i][d])
                                       : extent    ? extent->value.i
-                                                  : guess);
+                                                  : likely);
       }
       for (const Output& output : stages_[i]->outputs)
         sum += points * static_cast<double>(byte_size(program_[output.array].type));

@@ -14,6 +14,17 @@ namespace {
 
 bool is_i64(Expr expr) { return expr->type.is(Scalar::I64); }
 
+/// Are its numbers far from those whose sums have no place in 64 bits? Others never are places in arrays, and
+/// sums of them wrap around.
+bool is_moderate(const Affine& sum) {
+  constexpr std::int64_t most = std::int64_t{1} << 48;
+  const auto fits = [](std::int64_t number) { return -most <= number && number <= most; };
+  return fits(sum.constant()) && std::ranges::all_of(sum.terms(), [&](const Affine::Term& term) {
+           const auto* division = std::get_if<std::shared_ptr<const Affine::Division>>(&term.atom);
+           return fits(term.factor) && (!division || is_moderate((*division)->numerator));
+         });
+}
+
 /// Affine forms of the operands of an expression, by node; no entry where there is none.
 using Forms = std::unordered_map<const Node*, Affine>;
 
@@ -69,6 +80,7 @@ std::optional<Affine> affine_of(Expr expr) {
     } catch (const std::overflow_error&) {
       form.reset();
     }
+    if (form && !is_moderate(*form)) form.reset();
     if (!form && !has_index) form = Affine(var_of(node));
     if (form) forms.emplace(node.get(), *form);
   });

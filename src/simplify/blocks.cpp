@@ -49,7 +49,7 @@ bool open_blocks(Region& region, Notes& notes) {
     stage.hints.insert(stage.hints.end(), inner.hints.begin(), inner.hints.end());
     output.combine.insert(output.combine.end(), from.combine.begin(), from.combine.end());
     output.at.insert(output.at.end(), from.at.begin(), from.at.end());
-    output.value = region.program.pool->cast(region.program[from.array].type, from.value);
+    output.value = from.value;
     output.guard = from.guard;
     stage.body = Formula{};
     notes.done.push_back({"block",
