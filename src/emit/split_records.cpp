@@ -180,6 +180,12 @@ class Splitter {
     } else {
       value = t_.pool().field(record, field);
     }
+    // So do fields of what its operands are called with.
+    value = rewrite(t_.pool(), value, [&](Expr node) {
+      const GetField* inner = as<GetField>(node);
+      const bool computed = inner && (as<Invoke>(node->args[0]) || as<Select>(node->args[0]));
+      return computed ? field_of(node->args[0], inner->field) : Expr{};
+    });
     return found_[{record.get(), field}] = value;
   }
 
