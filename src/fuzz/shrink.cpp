@@ -404,6 +404,8 @@ class Shrinker {
     std::int64_t sum = 0;
     for (const Data& data : inputs) {
       sum += 2 * data.count();
+      // Arrays without elements have extents, too.
+      for (const std::int64_t extent : data.shape()) sum += extent;
       for (std::size_t k = 0; k < data.byte_count(); ++k)
         if (data.bytes()[k] != std::byte{0}) {
           ++sum;
