@@ -77,6 +77,17 @@ TEST(SplitLoops, ElementsBecomeFieldsOfRecords) {
   agrees("def f(t: u8[16], x: i64[N]) -> y { y[i] = i64(t[clamp(x[i])]) }", sizes);
 }
 
+/// A choice between two numbers, where what is added is there at all points.
+TEST(SplitLoops, PointsThatAreLeftOutOfASumAddNothing) {
+  const char* const chosen = "def f(x: f64[N]) -> s { s = sum [ v * v | v in x, v * v > 0.25 ] }";
+  EXPECT_THAT(loops_of(chosen), HasSubstr("s_acc += if x[v] * x[v] > 0.25 then x[v] * x[v] else -0.0"));
+  agrees(chosen, sizes);
+  const char* const guarded =
+      "def f(x: i64[N], y: i64[N]) -> s { s = sum [ 100 / x[i] + y[i] | i, x[i] != 0 ] }";
+  EXPECT_THAT(loops_of(guarded), Not(HasSubstr("then 100 / x[i]")));
+  agrees(guarded, sizes);
+}
+
 TEST(SplitLoops, WhereThereMayBeNoElementNothingIsLookedUp) {
   const char* const text =
       "def f(t: u8[16], x: i32[N]) -> y { y[i] = if 0 <= x[i] and x[i] < 16 then t[x[i]] else 7 }";

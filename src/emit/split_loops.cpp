@@ -81,6 +81,7 @@ class Splitter {
   void code(Code& list) {
     for (Statement& statement : list) {
       if (For* loop = std::get_if<For>(&statement.kind)) {
+        if (loop->by == By::Simd) add_nothing_instead(*loop);
         const bool plain = !loop->down && loop->step == 1 && loop->reductions.empty();
         std::optional<Statement> instead;
         if (plain && loop->by == By::Simd) instead = split_lookups(*loop);
@@ -209,6 +210,45 @@ class Splitter {
     If choice{all, {}, std::move(checked)};
     choice.then.push_back({Within{std::move(extents), std::move(unchecked)}});
     return Statement{std::move(choice)};
+  }
+
+  /// Where only some points are added up, the others add nothing: a choice between two numbers is less work
+  /// for lanes than sums of which some lanes are left alone. What is added has to be there at all points.
+  void add_nothing_instead(For& loop) {
+    for (Statement& statement : loop.body) {
+      const If* choice = std::get_if<If>(&statement.kind);
+      if (!choice || choice->then.size() != 1 || !choice->otherwise.empty()) continue;
+      const Put* put = std::get_if<Put>(&choice->then.front().kind);
+      const bool adds =
+          put && put->op && put->op->prim == Prim::Add && put->at.empty() && put->checked.empty() &&
+          std::any_of(loop.reductions.begin(), loop.reductions.end(),
+                      [&](const Reduction& reduction) { return reduction.variable == put->array; });
+      if (!adds) continue;
+      std::set<const Node*> there;
+      add_evaluated(choice->condition, there);
+      bool everywhere = true;
+      visit(put->value, [&](Expr node) {
+        everywhere = everywhere && (there.contains(node.get()) || !is_partial(node, t_.program().functions));
+      });
+      if (!everywhere) continue;
+      const Scalar type = put->value->type.scalar();
+      // x + 0.0 is not x if that is -0.0; x + -0.0 is.
+      const Expr nothing =
+          t_.pool().literal(is_float(type) ? Number::of_double(type, -0.0) : Number::of(type, 0));
+      Put all = *put;
+      all.value = t_.pool().select(choice->condition, all.value, nothing);
+      statement = {std::move(all)};
+    }
+  }
+
+  /// The parts of an expression that are evaluated whatever the values are.
+  static void add_evaluated(Expr e, std::set<const Node*>& found) {
+    if (!found.insert(e.get()).second) return;
+    const Apply* apply = as<Apply>(e);
+    const bool lazy = as<Select>(e) || (apply && (apply->prim == Prim::And || apply->prim == Prim::Or));
+    const Read* read = as<Read>(e);
+    const std::size_t count = lazy ? 1 : read ? read->rules.size() : e->args.size();
+    for (std::size_t k = 0; k < count; ++k) add_evaluated(e->args[k], found);
   }
 
   /// Rows that are made of columns. In blocks, whole lines are read and whole lines are written; what is
