@@ -540,6 +540,7 @@ class Planner {
   void merge_in_tiles(std::vector<Group>& groups, const StageList& list, bool inside_parallel) {
     for (std::size_t g = groups.size(); g-- > 1;) {
       for (std::size_t p = g; p-- > 0;) {
+        if (!uses(groups[g], groups[p])) continue;
         const std::vector<std::size_t> readers = readers_of(groups, p, list);
         if (readers.empty() || readers.back() != g || !could_meet(groups, readers)) continue;
         Group all;
@@ -564,7 +565,7 @@ class Planner {
   /// The groups that read what the stages of a group compute, if nobody else does and it could be computed in
   /// slices.
   std::vector<std::size_t> readers_of(const std::vector<Group>& groups, std::size_t p,
-                                      const StageList& list) const {
+                                      const StageList& list) {
     std::vector<std::size_t> readers;
     for (std::size_t k = 0; k < groups.size(); ++k)
       if (k != p && uses(groups[k], groups[p])) readers.push_back(k);
@@ -580,7 +581,7 @@ class Planner {
 
   /// Can all of these groups, which are in order, run where the last one does? None of those in between may
   /// need what they compute, and none may have effects.
-  bool could_meet(const std::vector<Group>& groups, const std::vector<std::size_t>& members) const {
+  bool could_meet(const std::vector<Group>& groups, const std::vector<std::size_t>& members) {
     for (std::size_t m = 0; m + 1 < members.size(); ++m) {
       const Group& moved = groups[members[m]];
       if (std::any_of(moved.stages.begin(), moved.stages.end(),
@@ -594,7 +595,7 @@ class Planner {
   }
 
   /// Does a stage of the one group need what the other computes?
-  bool uses(const Group& group, const Group& producer) const {
+  bool uses(const Group& group, const Group& producer) {
     return std::any_of(group.stages.begin(), group.stages.end(), [&](const Stage* stage) {
       return std::any_of(producer.stages.begin(), producer.stages.end(),
                          [&](const Stage* other) { return uses(*stage, *other); });
@@ -602,9 +603,12 @@ class Planner {
   }
 
   /// Does the stage need what the other computes, blocks included?
-  bool uses(const Stage& stage, const Stage& producer) const {
+  bool uses(const Stage& stage, const Stage& producer) {
+    const auto [found, is_new] = needed_.try_emplace(&stage);
+    if (is_new)
+      for (const ArrayId array : reads_of(program_, stage)) found->second.insert(array);
     return std::any_of(producer.outputs.begin(), producer.outputs.end(),
-                       [&](const Output& output) { return needs(program_, stage, output.array); });
+                       [&](const Output& output) { return found->second.contains(output.array); });
   }
 
   /// How many stages each cluster of a list has.
@@ -916,6 +920,7 @@ class Planner {
   Slicing slicing_;
   Planned planned_;
   std::set<std::string> refused_;
+  std::map<const Stage*, std::set<ArrayId>> needed_;  // by stages, where that was asked
 };
 
 /// The clusters with one of these stages as their first are cut into their sets.
