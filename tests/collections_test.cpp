@@ -251,6 +251,11 @@ const Case cases[] = {
                                      out q: i64[len(p), 3] at [m] = cat(m) b
                                    }
                                    y[m, k] = q[m, k] + 1 })"},
+    {"ABlockWithAnIndexOfTheSameName", {1, 1, 1}, {1, 1, 0}, R"(
+      def f(n: i64) -> q { stage q(k < n) {
+                             block { a[k < 3] = k * k }
+                             out q: i64[n, 3] at [k] = cat(k) a
+                           } })"},
     {"IndependentMapsWithInnerArrays", {3, 3, 0}, {1, 1, 0}, R"(
       def f(x: i64[N], w: i64[M]) -> (a, b, c) { a[i, j] = x[i] + w[j]
                                                  b[i, j] = x[i] * 2 - w[j]

@@ -3,6 +3,7 @@
 #include "simplify/passes.h"
 
 #include "fuse/profit.h"
+#include "simplify/rewriting.h"
 
 #include <algorithm>
 
@@ -45,7 +46,16 @@ bool open_blocks(Region& region, Notes& notes) {
     const Stage inner = *found;  // the block goes
     const Output& from = inner.outputs.front();
     Output& output = stage.outputs.front();
-    stage.dims.insert(stage.dims.end(), inner.dims.begin(), inner.dims.end());
+    for (Dim dim : inner.dims) {
+      // In a block, an index may have the name of one around it.
+      const bool taken = std::any_of(stage.dims.begin(), stage.dims.end(),
+                                     [&](const Dim& other) { return other.name == dim.name; });
+      if (taken) {
+        dim.name = NewNames(region.program).like(dim.name);
+        region.program.dim_names[static_cast<std::size_t>(dim.id.value)] = dim.name;
+      }
+      stage.dims.push_back(std::move(dim));
+    }
     stage.hints.insert(stage.hints.end(), inner.hints.begin(), inner.hints.end());
     output.combine.insert(output.combine.end(), from.combine.begin(), from.combine.end());
     output.at.insert(output.at.end(), from.at.begin(), from.at.end());
