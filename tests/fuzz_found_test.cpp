@@ -65,6 +65,11 @@ const Found found[] = {
         c = [ 0 | k < M, 0.0 <= y[mirror(0)] ]
       }
     )"},
+    {"ARowThatOthersWriteOverInOrder", R"(
+      def f(c: i64[N], x: f32[M, N]) -> y {
+        stage t(i < N, j < M) { out y: f32[2, N + M] at [c[i] % 2, i + j] = scatter(i) cat(j) x[j, i] }
+      }
+    )"},
     {"ASubscriptWithNoPlaceIn64Bits", R"(
       def f(x: f32[M]) -> (a, y) {
         d[i] = x[i] * 2 + x[clamp(i + 1)]
@@ -317,6 +322,19 @@ TEST(FuzzFoundPlan, WhatIsAddedUpInMemoryIsNotAddedUpTwice) {
   const auto result = elaborate(program, detect_machine(), {"f", "here", {{"", 0, {both}}}});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.why().text, "'a' has two passes, and 'h' would change in both of them");
+  // Nor what is folded onto something.
+  const auto onto = std::make_shared<const Program>(parse_program("found", R"(
+      def f(c: i64[N, M], x: i64[N, K], b: i64[K, M]) -> (y, a) {
+        y[i, j] onto c = sum(k) x[i, k] * b[k, j]
+        a[i] = scan(+, i) y[i, pad(0)]
+      })"));
+  Cluster folded;
+  folded.instances = {{{"y"}, 0}, {{"a"}, 0}};
+  folded.loops = tree_of({2, {{parts, rows, {2, {}, By::Seq}, {1, {}, By::Seq}}, {parts, rows}}});
+  folded.merges = {{1, 0, How::TwoPass}};
+  const auto refused = elaborate(onto, detect_machine(), {"f", "here", {{"", 0, {folded}}}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.why().text, "'a' has two passes, and 'y' would change in both of them");
   // By one worker, one pass is enough.
   both.merges.clear();
   both.loops = tree_of({1, {{rows, row}, {rows}}});

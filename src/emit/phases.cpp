@@ -4,6 +4,8 @@
 #include "program/index_use.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace twill::nest {
@@ -14,34 +16,37 @@ struct Division {
   std::int64_t factor, divisor;  // (factor * index + …) by divisor
 };
 
-/// Beyond these, sums and products of numbers of elements and steps might wrap around.
-constexpr std::int64_t largest_number = std::int64_t{1} << 40, largest_factor = std::int64_t{1} << 16;
+/// What indices and sizes, which count steps and elements, never reach.
+constexpr double largest_count = 0x1p40;
 
-/// Is it certain that no sum or product in this is beyond the range of its type? Divisions may be taken apart
-/// then. Data may be anything.
-bool cannot_wrap(Expr e) {
-  if (as<IndexRef>(e) || as<SizeRef>(e)) return true;
-  const auto at_most = [](Expr operand, std::int64_t most) {
-    const Literal* literal = as<Literal>(operand);
-    return literal && -most <= literal->value.i && literal->value.i <= most;
-  };
-  if (as<Literal>(e)) return at_most(e, largest_number);
+/// A number that the expression, and all that it is made of, never reaches; infinite if nobody knows. Data
+/// may be anything.
+double limit_of(Expr e) {
+  if (as<IndexRef>(e) || as<SizeRef>(e)) return largest_count;
+  if (const Literal* literal = as<Literal>(e)) return std::abs(static_cast<double>(literal->value.i)) + 1;
   const Apply* apply = as<Apply>(e);
-  if (!apply) return false;
+  if (!apply) return std::numeric_limits<double>::infinity();
+  double sum = 0, product = 1;
+  for (const Expr arg : e->args) {
+    const double limit = limit_of(arg);
+    sum += limit;
+    product *= limit;
+  }
   switch (apply->prim) {
-    case Prim::Mul:
-      return (at_most(e->args[0], largest_factor) && cannot_wrap(e->args[1])) ||
-             (at_most(e->args[1], largest_factor) && cannot_wrap(e->args[0]));
+    case Prim::Mul: return std::max(sum, product);
     case Prim::Neg:
     case Prim::Add:
     case Prim::Sub:
     case Prim::Div:
     case Prim::Mod:
     case Prim::Min:
-    case Prim::Max: return std::all_of(e->args.begin(), e->args.end(), cannot_wrap);
-    default: return false;
+    case Prim::Max: return sum;
+    default: return std::numeric_limits<double>::infinity();
   }
 }
+
+/// Is it certain that no sum or product in this wraps around? Divisions may be taken apart then.
+bool cannot_wrap(Expr e) { return limit_of(e) < 0x1p62; }
 
 /// An integer quotient or remainder by a literal of something that moves with the index.
 std::optional<Division> division_of(Expr node, DimId dim) {

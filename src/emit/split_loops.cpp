@@ -262,8 +262,8 @@ class Splitter {
       return std::nullopt;
     const Put* put = std::get_if<Put>(&row->body.front().kind);
     if (!put || put->op || !put->checked.empty() || !put->value->type.is_scalar() ||
-        contiguity(put->at, row->index) != 1 || contiguity(put->at, loop.index) >= 0 ||
-        reads_any(put->value, {memory(put->array)}) || !is_column(put->value, *row, loop))
+        !has_place_of_its_own(*put, *row, loop) || reads_any(put->value, {memory(put->array)}) ||
+        !is_column(put->value, *row, loop))
       return std::nullopt;
 
     const auto name = [&](DimId dim) { return t_.program().dim_names[static_cast<std::size_t>(dim.value)]; };
@@ -317,6 +317,14 @@ class Splitter {
     any.then.push_back({std::move(rows)});
     any.otherwise.push_back({loop});
     return Statement{std::move(any)};
+  }
+
+  /// Are the points of a row neighbours, and is every row another one? Then it does not matter which is
+  /// first.
+  static bool has_place_of_its_own(const Put& put, const For& row, const For& loop) {
+    if (contiguity(put.at, row.index) != 1 || mentions(put.at.back(), loop.index)) return false;
+    return std::any_of(put.at.begin(), put.at.end() - 1,
+                       [&](Expr subscript) { return factor_of(subscript, loop.index).value_or(0) != 0; });
   }
 
   /// Does all that is read lie side by side along the one loop, and some of it far apart along the other?

@@ -580,12 +580,13 @@ class Planner {
   }
 
   /// Can all of these groups, which are in order, run where the last one does? None of those in between may
-  /// need what they compute, and none may have effects.
+  /// need what they compute (lengths that are born would be that, too), and none may have effects.
   bool could_meet(const std::vector<Group>& groups, const std::vector<std::size_t>& members) {
     for (std::size_t m = 0; m + 1 < members.size(); ++m) {
       const Group& moved = groups[members[m]];
-      if (std::any_of(moved.stages.begin(), moved.stages.end(),
-                      [](const Stage* stage) { return has_effects(*stage); }))
+      if (std::any_of(moved.stages.begin(), moved.stages.end(), [](const Stage* stage) {
+            return has_effects(*stage) || any_is<Append>(*stage) || any_is<twill::Group>(*stage);
+          }))
         return false;
       for (std::size_t k = members[m] + 1; k < members.back(); ++k)
         if (std::find(members.begin(), members.end(), k) == members.end() && uses(groups[k], moved))

@@ -389,10 +389,11 @@ class Judge {
             return candidate.instance == static_cast<int>(i) && candidate.output == static_cast<int>(o);
           });
       const Keep keep = store == cluster_.stores.end() ? Keep::Full : store->keep;
-      const bool adds = std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& combine) {
-        const Scatter* scatter = std::get_if<Scatter>(&combine);
-        return scatter && scatter->op;
-      });
+      const bool adds = output.accumulates ||
+                        std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& combine) {
+                          const Scatter* scatter = std::get_if<Scatter>(&combine);
+                          return scatter && scatter->op;
+                        });
       if (is_local(keep) || (!adds && keep != Keep::Alias)) continue;
       for (std::size_t k = i + 1; k < last; ++k)
         if (reads(*stages_[k], output.array))
