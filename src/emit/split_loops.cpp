@@ -96,15 +96,7 @@ class Splitter {
       const Positive around = positive_;
       if (const Within* within = std::get_if<Within>(&statement.kind))
         for (const Expr e : within->positive) add_positive(e, positive_);
-      std::visit(
-          [&](auto& s) {
-            if constexpr (requires { s.body; }) code(s.body);
-            if constexpr (requires { s.then; }) {
-              code(s.then);
-              code(s.otherwise);
-            }
-          },
-          statement.kind);
+      for_each_code(statement, [&](Code& inside) { code(inside); });
       positive_ = around;
     }
   }

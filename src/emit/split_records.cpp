@@ -93,15 +93,7 @@ class Splitter {
       const bool plain = (put && put->checked.empty()) || std::holds_alternative<Allocate>(statement.kind) ||
                          std::holds_alternative<Free>(statement.kind);
       if (!plain) for_each_array(statement, [&](ArrayId array) { fields_.erase(array); });
-      std::visit(
-          [&](auto& s) {
-            if constexpr (requires { s.body; }) leave_out(s.body);
-            if constexpr (requires { s.then; }) {
-              leave_out(s.then);
-              leave_out(s.otherwise);
-            }
-          },
-          statement.kind);
+      for_each_code(statement, [&](Code& inside) { leave_out(inside); });
     }
   }
 
@@ -118,15 +110,7 @@ class Splitter {
     Code result;
     for (Statement& statement : list) {
       edit_expressions(statement, [&](Expr& e) { e = apart(e); });
-      std::visit(
-          [&](auto& s) {
-            if constexpr (requires { s.body; }) code(s.body);
-            if constexpr (requires { s.then; }) {
-              code(s.then);
-              code(s.otherwise);
-            }
-          },
-          statement.kind);
+      for_each_code(statement, [&](Code& inside) { code(inside); });
       if (const auto* given = std::get_if<Allocate>(&statement.kind);
           given && fields_.contains(given->array)) {
         for (const ArrayId field : fields_.at(given->array)) result.push_back({Allocate{field, given->keep}});

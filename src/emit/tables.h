@@ -67,6 +67,20 @@ class Tables {
   ExprPool& pool_;
 };
 
+/// Applies an action to the code inside of a statement: the body of a loop, both sides of a choice.
+template <class Action>
+void for_each_code(Statement& statement, const Action& action) {
+  std::visit(
+      [&](auto& s) {
+        if constexpr (requires { s.body; }) action(s.body);
+        if constexpr (requires { s.then; }) {
+          action(s.then);
+          action(s.otherwise);
+        }
+      },
+      statement.kind);
+}
+
 /// Wraps `body` in loops over all elements of a shape; `body` gets the indices.
 Code over_elements(Tables& tables, const std::string& name, std::span<const Expr> shape,
                    const std::function<Code(std::vector<Expr>)>& body, By outermost = By::Seq);
