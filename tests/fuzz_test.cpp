@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -224,6 +225,23 @@ TEST(FuzzIsolate, CrashesAndEndlessLoopsAreResults) {
   EXPECT_EQ(endless.died, "no end after 1 s");
 }
 
+/// A process that waits for another one takes it along when it is killed.
+TEST(FuzzIsolate, EndsWithWhoWaitsForIt) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const auto endless = []() -> std::string {
+    while (true) ::pause();
+  };
+  const Isolated outer = Isolation([&] { return Isolation(endless, std::chrono::seconds(60)).wait().text; },
+                                   std::chrono::seconds(1))
+                             .wait();
+  EXPECT_EQ(outer.died, "no end after 1 s");
+  ::close(ends[1]);
+  pollfd closed{ends[0], POLLIN, 0};
+  EXPECT_EQ(::poll(&closed, 1, 20'000), 1) << "somebody still holds the other end";
+  ::close(ends[0]);
+}
+
 TEST(FuzzIsolate, SaysThatThereIsNoProcess) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -237,8 +255,8 @@ TEST(FuzzIsolate, SaysThatThereIsNoProcess) {
   }
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(message,
-            "failed[E0617]: no pipe for a test process: Too many open files\n"
-            "  help: too many processes run at once: try --jobs 1\n");
+            "failed[E0617]: no pipe to another process: Too many open files\n"
+            "  help: too many processes or open files: end some; `twill fuzz` starts fewer with --jobs 1\n");
 }
 
 TEST(FuzzText, TheParserTakesEverything) {

@@ -1,4 +1,5 @@
 // Quasi-affine expressions, conditions, and integer sets and relations.
+#include "poly/fusion.h"
 #include "poly/set.h"
 
 #include <gmock/gmock.h>
@@ -6,6 +7,7 @@
 
 #include <limits>
 #include <random>
+#include <set>
 #include <stdexcept>
 
 namespace twill::poly {
@@ -242,6 +244,29 @@ TEST(Map, Injectivity) {
   EXPECT_EQ(injective({Affine(i), Affine(i) + j}), Answer::Yes);
   EXPECT_EQ(injective({floor_div(Affine(i), 4), floor_mod(Affine(i), 4), j}), Answer::Yes);
   EXPECT_EQ(injective({floor_div(Affine(i), 4), j}), Answer::No);
+}
+
+/// Forty statements in a row, each of which needs three points of the one before it.
+std::optional<std::vector<int>> groups_of_row(SchedulingLimits limits) {
+  std::vector<Domain> domains;
+  std::vector<Dependence> dependences;
+  for (unsigned s = 0; s < 40; ++s) {
+    const Var point{Var::Kind::Index, s};
+    domains.push_back({{point}, at_most(Affine(0), point) && less(point, Affine(n))});
+    if (s == 0) continue;
+    const Affine before(Var{Var::Kind::Index, s - 1});
+    dependences.push_back(
+        {s - 1, s, at_most(Affine(point) - 1, before) && at_most(before, Affine(point) + 1)});
+  }
+  return fused_groups(domains, dependences, Fusion::Min, limits);
+}
+
+TEST(Fusion, EndsWhenTimeIsUp) {
+  const auto groups = groups_of_row({.steps = 300'000});
+  ASSERT_TRUE(groups);
+  EXPECT_EQ(std::set<int>(groups->begin(), groups->end()).size(), 40);
+  EXPECT_FALSE(groups_of_row({.steps = 10}));
+  EXPECT_FALSE(groups_of_row({.steps = 300'000, .patience = std::chrono::seconds(0)}));
 }
 
 }  // namespace

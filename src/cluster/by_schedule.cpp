@@ -85,16 +85,16 @@ Clustering cluster_by_schedule(const Program& program, poly::Fusion fusion) {
       }
     }
     Freedom freedom;
-    const auto groups =
-        fused_groups(poly::Context(most_steps(region.stages.size())), domains, dependences, fusion);
+    const poly::SchedulingLimits limits{.steps = most_steps(region.stages.size())};
+    const auto groups = fused_groups(domains, dependences, fusion, limits);
     for (std::size_t s = 0; s < region.stages.size(); ++s)
       freedom.cluster.push_back(groups ? (*groups)[s] : static_cast<int>(s));
     if (!groups)
       result.not_done.push_back({"too-hard",
                                  {region.stages.front().name, region.stages.back().name},
-                                 "isl found no schedule in " +
-                                     std::to_string(most_steps(region.stages.size())) +
-                                     " steps: every stage has loops of its own",
+                                 "isl found no schedule in " + std::to_string(limits.steps) + " steps and " +
+                                     std::to_string(limits.patience.count()) +
+                                     " s: every stage has loops of its own",
                                  region.stages.front().place});
     ClusterBuilder(region, std::move(freedom), result).run();
     return false;

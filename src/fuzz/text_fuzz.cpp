@@ -2,7 +2,7 @@
 #include "fuzz/text_fuzz.h"
 
 #include "base/error.h"
-#include "fuzz/isolate.h"
+#include "base/isolate.h"
 #include "program/text.h"
 
 #include <algorithm>

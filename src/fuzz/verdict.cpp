@@ -3,7 +3,7 @@
 
 #include "driver/agree.h"
 #include "driver/compile.h"
-#include "fuzz/isolate.h"
+#include "base/isolate.h"
 #include "fuzz/random_plan.h"
 #include "program/check.h"
 #include "program/text.h"

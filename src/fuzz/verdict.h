@@ -1,7 +1,7 @@
 // One case of the fuzzer (a program, plans and inputs) and the judgement about it.
 #pragma once
 
-#include "fuzz/isolate.h"
+#include "base/isolate.h"
 #include "machine/machine.h"
 #include "plan/plan.h"
 #include "program/interpret.h"

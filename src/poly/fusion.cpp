@@ -1,6 +1,7 @@
 // Asks isl for a schedule and reads off its tree what is in one band.
 #include "poly/fusion.h"
 
+#include "base/isolate.h"
 #include "poly/isl.h"
 
 #include <isl/schedule.h>
@@ -9,6 +10,7 @@
 #include <isl/union_set.h>
 
 #include <charconv>
+#include <sstream>
 
 namespace twill::poly {
 
@@ -88,10 +90,9 @@ bool number_groups(isl_schedule_node* node, int& next, std::vector<int>& groups)
   return true;
 }
 
-}  // namespace
-
-std::optional<std::vector<int>> fused_groups(const Context& context, std::span<const Domain> statements,
-                                             std::span<const Dependence> dependences, Fusion fusion) {
+/// The groups, in this process.
+std::optional<std::vector<int>> groups_of_schedule(const Context& context, std::span<const Domain> statements,
+                                                   std::span<const Dependence> dependences, Fusion fusion) {
   context.state()->restart();
   choose(context.state()->ctx, fusion);
   const OwnedUnionMap pairs = pairs_of(context, statements, dependences);
@@ -107,6 +108,26 @@ std::optional<std::vector<int>> fused_groups(const Context& context, std::span<c
   int next = static_cast<int>(statements.size());
   for (std::size_t s = 0; s < groups.size(); ++s) groups[s] = static_cast<int>(s);
   if (!root || !number_groups(root.get(), next, groups)) return std::nullopt;
+  return groups;
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> fused_groups(std::span<const Domain> statements,
+                                             std::span<const Dependence> dependences, Fusion fusion,
+                                             SchedulingLimits limits) {
+  const auto work = [&] {
+    std::string numbers;
+    for (const int group : groups_of_schedule(Context(limits.steps), statements, dependences, fusion)
+                               .value_or(std::vector<int>{}))
+      numbers += std::to_string(group) + " ";
+    return numbers;
+  };
+  std::istringstream numbers(Isolation(work, limits.patience).wait().text);
+  std::vector<int> groups(statements.size());
+  for (int& group : groups) {
+    if (!(numbers >> group)) return std::nullopt;
+  }
   return groups;
 }
 

@@ -4,6 +4,7 @@
 
 #include "poly/set.h"
 
+#include <chrono>
 #include <span>
 
 namespace twill::poly {
@@ -27,8 +28,16 @@ enum class Fusion : std::uint8_t {
   Max,    // as much as possible
 };
 
+/// How long isl may look for a schedule. Its own count of steps leaves out the pivots of its tableau, which
+/// can have numbers of a thousand digits, so it works in a process of its own.
+struct SchedulingLimits {
+  unsigned long steps = 0;
+  std::chrono::seconds patience{5};
+};
+
 /// A number for each statement: equal if they share their outermost loop. Nothing if it takes too long.
-std::optional<std::vector<int>> fused_groups(const Context& context, std::span<const Domain> statements,
-                                             std::span<const Dependence> dependences, Fusion fusion);
+std::optional<std::vector<int>> fused_groups(std::span<const Domain> statements,
+                                             std::span<const Dependence> dependences, Fusion fusion,
+                                             SchedulingLimits limits);
 
 }  // namespace twill::poly

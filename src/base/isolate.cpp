@@ -1,10 +1,11 @@
 // Work in a process of its own, so that a crash or a hang is a result like any other.
-#include "fuzz/isolate.h"
+#include "base/isolate.h"
 
 #include "base/error.h"
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +26,8 @@ void write_all(int pipe, const std::string& text) {
   }
 }
 
-constexpr const char* fewer_processes = "too many processes run at once: try --jobs 1";
+constexpr const char* fewer_processes =
+    "too many processes or open files: end some; `twill fuzz` starts fewer with --jobs 1";
 
 }  // namespace
 
@@ -33,18 +35,21 @@ Isolation::Isolation(const std::function<std::string()>& work, std::chrono::seco
     : deadline_(std::chrono::steady_clock::now() + patience), patience_(patience) {
   int ends[2];
   if (::pipe(ends) != 0)
-    fail(Fault::System, "E0617", {}, std::string("no pipe for a test process: ") + std::strerror(errno),
+    fail(Fault::System, "E0617", {}, std::string("no pipe to another process: ") + std::strerror(errno),
          fewer_processes);
+  const pid_t parent = ::getpid();
   process_ = ::fork();
   if (process_ < 0) {
     ::close(ends[0]);
     ::close(ends[1]);
-    fail(Fault::System, "E0617", {}, std::string("no test process: ") + std::strerror(errno),
+    fail(Fault::System, "E0617", {}, std::string("no other process: ") + std::strerror(errno),
          fewer_processes);
   }
   if (process_ == 0) {
-    // A group of its own, so that compilers it has started end with it.
+    // A group of its own, so that compilers it has started end with it; and it ends with who waits for it.
     ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
     ::close(ends[0]);
     std::string text;
     try {

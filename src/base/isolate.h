@@ -1,5 +1,4 @@
-// Work in a process of its own, so that a crash or an endless loop of what is tested is a result and not the
-// end.
+// Work in a process of its own, so that a crash or an endless loop of it is a result and not the end.
 #pragma once
 
 #include <chrono>
