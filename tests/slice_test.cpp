@@ -226,6 +226,11 @@ TEST(Slice, NeedsAStageWithoutSurprises) {
       "write-map: 'a' has no slices: an element of 'a' does not have the index of a point");
   EXPECT_EQ(refused("def f(x: i64[N], y: i64[N]) -> a { a[i] = x[i] / y[i] }"),
             "checked: 'a' has no slices: it may fail, and would not fail where it is not needed");
+  const std::string circle = "op circle(a: i64, b: i64) -> i64 associative { a + b + a * b }\n";
+  EXPECT_EQ(refused(circle + "def f(x: i64[N, M]) -> a { a[i] = fold(circle, j) x[i, j] }"),
+            "empty: 'a' has no slices: 'a' may have nothing to fold, which would go unnoticed where it is not "
+            "needed");
+  EXPECT_EQ(refused(circle + "def f(x: i64[N, 3]) -> a { a[i] = fold(circle, j) x[i, j] }"), "none");
   EXPECT_EQ(refused("def f(x: f32[N]) -> b { b = x with { i <- 2 * x[i] | i in 1 .. N } }"),
             "version: 'b' has no slices: 'b' is a new version of an array");
 }

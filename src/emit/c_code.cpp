@@ -584,17 +584,39 @@ void CCode::of(const Table& s) {
 
 void CCode::of(const Lookup& s) {
   c_.prelude.need("twill_grow");
-  const Type& key = program_[s.keys].type;
-  const auto [finder, first] = finders_.try_emplace(c_.names.type(key));
+  std::vector<std::string> types = {c_.names.type(program_[s.keys].type)};
+  for (const Push& push : s.if_new) types.push_back(c_.names.type(program_[push.array].type));
+  const auto [known, first] = tables_.try_emplace(types);
+  TableFunctions& table = known->second;
   if (first) {
-    finder->second = c_.names.fresh(c_.names.of(s.table) + "_find");
-    parts_ += table_lookup(finder->second, key, c_);
+    table = table_functions(c_.names.of(s.table), program_[s.keys].type, types, c_);
+    parts_ += table.text;
   }
-  const std::string &keys = c_.names.of(s.keys), &number = c_.names.of(s.number);
-  const std::string text = value(s.key);
-  line(number + " = " + finder->second + "(frame, &" + c_.names.of(s.table) + ", &" + keys + ", &" + keys +
-       "_room, &" + c_.names.of(s.count) + ", " + text + ");");
+  const std::string &number = c_.names.of(s.number), &own_table = c_.names.of(s.table);
+  const std::string key = c_.names.fresh("key"), at = c_.names.fresh("at"), own = c_.names.fresh("own");
+  line("const " + types.front() + " " + key + " = " + value(s.key) + ";");
+  line("uint64_t " + at + ";");
+  line(number + " = " + table.find + "(&" + own_table + ", " + c_.names.of(s.keys) + ", " + key + ", &" + at +
+       ");");
+  open("if (" + number + " < 0) {");
+  std::string parts = "&" + own_table;
+  const auto part = [&](ArrayId array, ArrayId length, const std::string& element) {
+    const std::string& name = c_.names.of(array);
+    parts += ", &" + name + ", &" + name + "_room, &" + c_.names.of(length) + ", " + element;
+  };
+  // The address of a copy: what has an address is not in a register.
+  const auto copy = [&](const std::string& type, const std::string& text) {
+    const std::string name = c_.names.fresh("first");
+    line("const " + type + " " + name + " = " + text + ";");
+    return "&" + name;
+  };
+  part(s.keys, s.count, table.direct ? "NULL" : copy(types.front(), key));
+  for (std::size_t p = 0; p < s.if_new.size(); ++p)
+    part(s.if_new[p].array, s.if_new[p].length, copy(types[p + 1], value(s.if_new[p].value)));
+  line("const " + table.own + " " + own + " = {" + parts + "};");
+  line(number + " = " + table.add + "(frame, &" + own + ", " + at + ");");
   line("if (" + number + " < 0) " + leave(std::to_string(error_code(out_of_memory))));
+  close();
 }
 
 void CCode::of(const Shelve& s) {

@@ -4,6 +4,7 @@
 
 #include "emit/c_expr.h"
 #include "emit/c_lanes.h"
+#include "emit/c_table.h"
 #include "emit/print_c.h"
 #include "emit/uses.h"
 
@@ -83,7 +84,8 @@ class CCode {
   const Program& program_;
   std::map<ArrayId, std::pair<std::string, std::string>> born_;
   std::string parts_;
-  std::map<std::string, std::string> finders_;  // functions that look up keys, by the type of the key
+  // How keys are looked up, by the types of what is there for each of them.
+  std::map<std::vector<std::string>, TableFunctions> tables_;
   CLanes lanes_;
   Writer* w_ = nullptr;
   std::string stage_;

@@ -148,11 +148,12 @@ struct Push {
 struct Table {
   ArrayId table, keys, count;
 };
-/// number = the key's number in the table; a new key gets the next one, then number == old count.
+/// number = the key's number in the table; a new key gets the next one, and then `if_new` happens.
 struct Lookup {
   ArrayId table, keys, count;
   Expr key;
   ArrayId number;
+  std::vector<Push> if_new;
 };
 
 /// Puts a growable buffer (or a table, whose length is its own) away for the code after a loop over parts: it

@@ -98,7 +98,11 @@ class LoopPrinter {
   void of(const Growable& s) { line("growing buffer " + name(s.array)); }
   void of(const Push& s) { line("append " + show(s.value) + " to " + name(s.array)); }
   void of(const Table& s) { line("table " + name(s.table)); }
-  void of(const Lookup& s) { line(name(s.number) + " = number of " + show(s.key) + " in " + name(s.table)); }
+  void of(const Lookup& s) {
+    line(name(s.number) + " = number of " + show(s.key) + " in " + name(s.table));
+    for (const Push& push : s.if_new)
+      line("if it is new, append " + show(push.value) + " to " + name(push.array));
+  }
   void of(const Shelve& s) { line("put away " + name(s.array) + " in " + place(s.shelf, {s.at})); }
   void of(const Unshelve& s) { line("take " + name(s.array) + " out of " + place(s.shelf, {s.at})); }
   void of(const Perform& s) { line("effect " + s.effect.kind); }

@@ -96,10 +96,17 @@ Code StageNest::open_buckets(const Role& role) {
   return code;
 }
 
-/// The number of the bucket of a key, a new one if need be.
+/// The number of the bucket of a key; a new one if need be, in which values begin with the identities of
+/// their operators.
 Statement StageNest::find_bucket(const Role& role, Expr key) {
   const Buckets& own = role.buckets;
-  return {Lookup{own.table, own.keys, own.count, key, role.number}};
+  Lookup lookup{own.table, own.keys, own.count, key, role.number, {}};
+  for (const Role* user : users_of_table(role)) {
+    const Operator* op = bucket_operator(*user->output);
+    if (!user->buckets.numbers && op && op->identity)
+      lookup.if_new.push_back({user->buckets.values, user->buckets.values_count, op->identity});
+  }
+  return {std::move(lookup)};
 }
 
 Code StageNest::into_bucket(const Role& role, Expr value) {
@@ -111,16 +118,12 @@ Code StageNest::into_bucket(const Role& role, Expr value) {
     return code;
   }
   const Operator& op = *bucket_operator(*role.output);
-  If fresh{t_.compare(Prim::Eq, t_.read(role.number), t_.read(own.values_count)), {}, {}};
-  fresh.then.push_back({Push{own.values, own.values_count, op.identity ? op.identity : value}});
   Statement further = t_.accumulate(own.values, {t_.read(role.number)}, value, op);
-  if (op.identity) {
-    code.push_back({std::move(fresh)});
-    code.push_back(std::move(further));
-  } else {
-    fresh.otherwise.push_back(std::move(further));
-    code.push_back({std::move(fresh)});
-  }
+  if (op.identity) return single(std::move(further));
+  If first{t_.compare(Prim::Eq, t_.read(role.number), t_.read(own.values_count)), {}, {}};
+  first.then.push_back({Push{own.values, own.values_count, value}});
+  first.otherwise.push_back(std::move(further));
+  code.push_back({std::move(first)});
   return code;
 }
 

@@ -148,6 +148,7 @@ class Collector {
     uses.allocates = true;
     expr(s.key);
     for (ArrayId a : {s.table, s.keys, s.count, s.number}) write(a);
+    for (const Push& push : s.if_new) of(push);
   }
   void of(const Shelve& s) {
     array(s.array);

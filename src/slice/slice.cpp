@@ -279,6 +279,17 @@ bool may_fail(const Program& program, const Positive& positive, Expr root) {
   return found;
 }
 
+/// Could a fold of the stage have nothing to fold, and nothing to say then?
+bool may_be_empty(const Stage& stage, const Output& output) {
+  for (std::size_t d = 0; d < stage.dims.size(); ++d) {
+    const Fold* fold = std::get_if<Fold>(&output.combine[d]);
+    if (!fold || fold->op.identity) continue;
+    const Literal* lo = as<Literal>(stage.dims[d].lo);
+    if (!lo || lo->value.i > 0 || !is_positive(stage.dims[d].hi, {})) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> width_of(const Span& span) {
@@ -316,6 +327,8 @@ std::optional<Reason> why_not_slice(const Program& program, const Stage& stage) 
     if (output.force) return no("forced", name + " is forced");
     if (output.guard || output.offsets || output.keys || output.key)
       return no("guard", "not every element of " + name + " is computed, or not in its place");
+    if (may_be_empty(stage, output))
+      return no("empty", name + " may have nothing to fold, which would go unnoticed where it is not needed");
     std::vector<bool> placed(stage.dims.size(), false);
     for (std::size_t s = 0; s < output.at.size(); ++s) {
       const int d = dim_of(stage, output.at[s]);
