@@ -677,6 +677,14 @@ const Case cases[] = {
                                                 h = group(max) [ (key[i] % 5, x[i]) | i ]
                                                 a[b] = g.keys[b] * g[b]
                                                 b[b] = h.keys[b] - h[b] })"},
+    {"AFlatMapThatGoesAsFarAsAComputedElement", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> y { p[i] = x[i] % 7
+                              y = [ v * 10 + m | v in p, m < v ] })"},
+    {"AFoldThatGoesAsFarAsAComputedElement", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> y { p[i] = x[i] % 7
+                              y[i] = sum(m < p[i]) m * x[i] })"},
+    {"TheMiddleOneOfThreeFlatMapsMadeOnTheSpot", {1, 2, 0}, {1, 2, 0}, R"(
+      def f(x: i64[N]) -> y { y = [ w + k | v in x, w in [ v * k | k < v % 4, k != 1 ], k < w % 3, v > w ] })"},
     {"TwoGroupsByTheSameKeyAndTheirFolds", {6, 2, 6}, {1, 0, 0}, R"(
       def f(key: i64[N], x: i64[N], y: i64[N]) -> (k, l, s, t) { g = group [ (key[i] % 5, x[i] % 100) | i ]
                                                                  h = group [ (key[i] % 5, y[i]) | i ]

@@ -406,6 +406,25 @@ TEST_F(Command, ShowAfterAPass) {
          "greedy-bottom, optimal, minfuse, smartfuse, maxfuse, none\n");
 }
 
+// ---- explain
+
+TEST_F(Command, ExplainCountsBytes) {
+  const std::string blur = line_.file("blur.twill",
+                                      "def blur(x: f32[H, W]) -> y {\n"
+                                      "  a[i, j] = x[i, clamp(j - 1)] + x[i, clamp(j + 1)]\n"
+                                      "  y[i, j] = a[clamp(i - 1), j] + a[clamp(i + 1), j]\n}\n");
+  EXPECT_THAT(line_.twill({"explain", blur, "--size", "H=100"}).output,
+              testing::HasSubstr("bytes moved, if H = 100, every other size is 1024\n"
+                                 "  stage by stage  1.6 MB in 2 passes, 1.2 MB of memory\n"
+                                 "  now             819.2 kB in 1 pass, 819.2 kB of memory\n"
+                                 "  at least        819.2 kB of inputs and results\n"));
+  expect({"explain", blur, "--size", "D=3"}, 2,
+         "error[E0707]: 'blur' has no size 'D'\n  help: its sizes: H, W\n");
+  expect({"explain", blur, "--size", "H=much"}, 2,
+         "error[E0703]: 'much' is no size\n  help: write --size N=1000\n");
+  expect({"explain", blur, "--size", "H"}, 2, "error[E0706]: '--size H' is not of the form NAME=VALUE\n");
+}
+
 // ---- cluster
 
 TEST_F(Command, ClusterCutsGraphs) {

@@ -162,5 +162,66 @@ TEST(Layout, WhatIsTransposedInATileIsTransposedInBlocks) {
   agrees(text, all);
 }
 
+/// What the stages compute, after the layout was decided.
+std::string outputs_of(const std::string& text) {
+  const Simplified result = lay_out(program_of(text));
+  std::string all;
+  for (const Stage& stage : result.program->stages)
+    for (const Output& output : stage.outputs) all += (*result.program)[output.array].name + " ";
+  return all;
+}
+
+const std::string point = "type P = { x: f64, at: (i64, i32), unused: f32 }\n";
+
+TEST(Records, BetweenStagesAreOneArrayForEachFieldThatIsRead) {
+  const std::string text = point +
+                           "def f(a: f64[N], b: i64[N]) -> (s, d, e) {\n"
+                           "  p[i] = if b[i] > 0 then { x: a[i], at: (b[i] - i, i32(i)), unused: 1f32 }\n"
+                           "         else { x: -a[i], at: (i, 3i32), unused: 2f32 }\n"
+                           "  force(p)\n"
+                           "  s = max(i) p[i].x\n"
+                           "  d[i] = p[clamp(i - 1)].x + s\n"
+                           "  e[i] = p[pad(i + 1, { x: 9, at: (7, 8i32), unused: 0 })].at.0\n"
+                           "}";
+  EXPECT_EQ(outputs_of(text), "p_x p_at_0 s d e ");
+  agrees(text, {{{"N", 0}}, {{"N", 1}}, {{"N", 77}}, {{"N", 5000}}});
+  const auto reasons = lay_out(program_of(text)).done;
+  ASSERT_FALSE(reasons.empty());
+  EXPECT_EQ(reasons.front().text, "'p' is stored as one array for each field");
+}
+
+/// Filtered records have one length, and fields that nobody reads are not collected.
+TEST(Records, ThatAreFilteredShareTheirLength) {
+  const std::string text = point +
+                           "def f(a: f64[N], b: i64[N]) -> (s, d) {\n"
+                           "  p = [ { x: a[i], at: (b[i], i32(i)), unused: 1f32 } | i, b[i] % 3 == 0 ]\n"
+                           "  force(p)\n"
+                           "  s = sum(k) p[k].x\n"
+                           "  d[k] = p[clamp(k - 1)].at.1 + i32(len(p))\n"
+                           "}";
+  EXPECT_EQ(outputs_of(text), "p_x p_at_1 s d ");
+  agrees(text, {{{"N", 0}}, {{"N", 1}}, {{"N", 77}}, {{"N", 5000}}});
+}
+
+/// Results and records that are gathered, or folded together, stay as they are.
+TEST(Records, StayWholeWhereTheyAreSeenOrNeededAsAWhole) {
+  EXPECT_EQ(outputs_of(point + "def f(a: f64[N]) -> (p, s) {\n"
+                               "  p[i] = { x: a[i], at: (i, 1i32), unused: 1f32 }\n"
+                               "  s = max(i) p[i].x\n}"),
+            "p s ");
+  EXPECT_EQ(outputs_of(point + "def f(a: f64[N], k: i64[M]) -> s {\n"
+                               "  p[i] = { x: a[i], at: (i, 1i32), unused: 1f32 }\n"
+                               "  s[j] = p[clamp(k[j])].x + f64(p[clamp(k[j])].at.0)\n}"),
+            "p s ");
+  EXPECT_EQ(
+      outputs_of("op better(a: (f64, i64), b: (f64, i64)) -> (f64, i64) associative commutative {\n"
+                 "  identity (-inf, -1)\n  if a.0 > b.0 or (a.0 == b.0 and a.1 < b.1) then a else b\n}\n"
+                 "def f(a: f64[N, M]) -> s {\n"
+                 "  p[i] = fold(better, j) (a[i, j], j)\n"
+                 "  force(p)\n"
+                 "  s[i] = p[i].1\n}"),
+      "p s ");
+}
+
 }  // namespace
 }  // namespace twill

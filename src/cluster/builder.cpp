@@ -44,14 +44,17 @@ void ClusterBuilder::run() {
     join_sibling(s, same_range);
     if (!sets_[index(s)].members.empty()) same_range.push_back(s);
   }
-  // Why two stages do not even share their outer loops says more than why they are not one.
+  // Why two stages do not even share their outer loops says more than why they are not one; but not if it is
+  // that there are no others.
   std::vector<Reason> not_one;
   std::swap(not_one, result_.not_done);
   find_order();
   std::vector<int> sharing = order_;
   if (freedom_.from_below) std::reverse(sharing.begin(), sharing.end());
   for (const int set : sharing) share_with_producers(set);
-  result_.not_done.insert(result_.not_done.end(), not_one.begin(), not_one.end());
+  const auto without_inner = std::stable_partition(result_.not_done.begin(), result_.not_done.end(),
+                                                   [](const Reason& why) { return why.code != "scalar"; });
+  result_.not_done.insert(without_inner, not_one.begin(), not_one.end());
   write_down();
 }
 

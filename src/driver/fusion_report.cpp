@@ -1,5 +1,7 @@
 #include "driver/fusion_report.h"
 
+#include "plan/traffic.h"
+
 #include "program/describe.h"
 
 #include <fmt/format.h>
@@ -145,7 +147,8 @@ std::string fusion_report(const Compilation& c) {
   for (const Reason& reason : c.fused)
     fused.emplace_back(fmt::format("{}", fmt::join(reason.stages, ", ")), reason.text);
   for (const Reason& reason : c.reasons)
-    if (reason.code == "layout") laid_out.emplace_back(reason.stages.front(), reason.text);
+    if (reason.code == "layout" || reason.code == "records")
+      laid_out.emplace_back(reason.stages.front(), reason.text);
   std::set<std::pair<std::string, std::string>> said;
   for (const Reason& reason : c.apart) {
     // That a value of a single number has no loop to share goes without saying.
@@ -159,6 +162,39 @@ std::string fusion_report(const Compilation& c) {
   return text + lines("stages that share their loops", passes) +
          lines("in memory between them", arrays_between(schedule)) + lines("laid out for lanes", laid_out) +
          lines("fused or removed", fused) + lines("apart, and why", apart);
+}
+
+std::string traffic_report(const Compilation& compilation, const Compilation& unfused,
+                           const std::map<std::string, std::int64_t>& sizes, std::int64_t assumed) {
+  const auto traffic = [&](const Compilation& c) {
+    const Program& program = *c.schedule->program;
+    KnownSizes known;
+    for (std::size_t s = 0; s < program.symbols.size(); ++s) {
+      const auto given = sizes.find(program.symbols[s].name);
+      known.sizes[SymbolId{static_cast<int>(s)}] = given == sizes.end() ? assumed : given->second;
+    }
+    return traffic_of(*c.schedule, known);
+  };
+  const auto amount = [](double bytes) {
+    return bytes < 1e6   ? fmt::format("{:.1f} kB", bytes / 1e3)
+           : bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6)
+                         : fmt::format("{:.1f} GB", bytes / 1e9);
+  };
+  const Traffic now = traffic(compilation), before = traffic(unfused);
+  std::vector<std::string> taken;
+  for (const auto& [name, size] : sizes) taken.push_back(fmt::format("{} = {}", name, size));
+  taken.push_back(fmt::format("every {}size is {}", sizes.empty() ? "" : "other ", assumed));
+  std::vector<std::pair<std::string, std::string>> rows;
+  const auto row = [&](const std::string& what, const Traffic& moved, int passes) {
+    rows.emplace_back(what, fmt::format("{} in {}, {} of memory", amount(moved.read + moved.written),
+                                        count(passes, "pass"), amount(moved.footprint)));
+  };
+  row("stage by stage", before, unfused.schedule->passes);
+  row("now", now, compilation.schedule->passes);
+  rows.emplace_back("at least", amount(now.least) + " of inputs and results");
+  if (!now.complete || !before.complete)
+    rows.emplace_back("left out", "arrays and loops whose size depends on data");
+  return lines(fmt::format("bytes moved, if {}", fmt::join(taken, ", ")), rows);
 }
 
 }  // namespace twill

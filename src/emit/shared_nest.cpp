@@ -202,8 +202,8 @@ void SharedNest::find_early() {
 }
 
 Expr SharedNest::enough_points() {
-  Expr total = members_.front().total_points();
-  for (std::size_t i = 1; i < members_.size(); ++i) total = t_.add(total, members_[i].total_points());
+  Expr total = members_.front().total_points(locals_);
+  for (std::size_t i = 1; i < members_.size(); ++i) total = t_.add(total, members_[i].total_points(locals_));
   return t_.compare(Prim::Ge, total, t_.number(std::max<std::int64_t>(grain_, 1)));
 }
 

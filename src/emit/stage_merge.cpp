@@ -23,11 +23,19 @@ const Scatter* scatter_of(const Output& output) {
 
 }  // namespace
 
-Expr StageNest::total_points() {
+Expr StageNest::total_points(std::span<const ArrayId> unknown) {
+  const auto is_unknown = [&](Expr bound) {
+    bool found = false;
+    visit(bound, [&](Expr node) {
+      const Read* read = as<Read>(node);
+      found = found || (read && std::find(unknown.begin(), unknown.end(), read->array) != unknown.end());
+    });
+    return found;
+  };
   Expr total = t_.number(1);
   std::vector<std::pair<DimId, Expr>> middles;  // bounds may depend on indices further out
   for (const Dim& dim : stage_.dims) {
-    if (!dim.hi) continue;
+    if (!dim.hi || is_unknown(dim.lo) || is_unknown(dim.hi)) continue;
     Expr lo = dim.lo, hi = dim.hi;
     for (const auto& [index, middle] : middles) {
       if (reads_data(lo) || reads_data(hi)) break;

@@ -51,8 +51,9 @@ class StageNest {
   void set_range(int dim, Range range) { ranges_[static_cast<std::size_t>(dim)] = range; }
   /// What happens in an iteration of the shared loops.
   Code inside();
-  /// The points of the dimensions whose extents are known before the stage runs.
-  Expr total_points();
+  /// The points of the dimensions whose extents are known before the stage runs; nothing is known of these
+  /// arrays then.
+  Expr total_points(std::span<const ArrayId> unknown = {});
 
  private:
   /// Fold dimensions with one operator that follow each other; the groups of an output nest.

@@ -13,6 +13,22 @@ Generator::NewDim Generator::rectangular_dim(const std::string& name, const Exte
   return {{id, name, pool_.integer(low), e.expr, {}, {}}, e, shorter(e, low), true, low, direction};
 }
 
+/// A few steps, as an array says that has an element for each value of an index; null if there is none.
+Expr Generator::counted_by_data(const VisibleIndex& index) {
+  std::vector<ArrayId> arrays;
+  for (const ArrayId id : visible_) {
+    const std::vector<Extent>& shape = held_.at(id).shape;
+    if (shape.size() == 1 && program_[id].type.is_integer() && shape[0].base == index.cap.base &&
+        shape[0].mul == index.cap.mul && shape[0].add == index.cap.add)
+      arrays.push_back(id);
+  }
+  if (arrays.empty()) return {};
+  const ArrayId id = rng_.pick(arrays);
+  const Expr element = pool_.cast(
+      Scalar::I64, pool_.read(id, program_[id].type, std::vector<Expr>{pool_.index(index.dim)}));
+  return pool_.apply(Prim::Min, {pool_.apply(Prim::Mod, {element, pool_.integer(4)}), index.cap.expr});
+}
+
 /// Mostly a range of its own; else one that depends on an index around it, or on data.
 Generator::NewDim Generator::new_dim(const std::string& name, const Surroundings& around) {
   if (!around.indices.empty() && rng_.chance(25)) {
@@ -31,7 +47,9 @@ Generator::NewDim Generator::new_dim(const std::string& name, const Surroundings
       return {{program_.add_dim(name), name, lo, hi, {}, {}}, *held.rows_of, {}, false};
     }
     const Expr next = pool_.apply(Prim::Add, {i, pool_.integer(1)});
+    const Expr count = rng_.chance(40) ? counted_by_data(other) : Expr{};
     const DimId id = program_.add_dim(name);
+    if (count) return {{id, name, pool_.integer(0), count, {}, {}}, other.cap, {}, false};
     switch (rng_.below(3)) {
       case 0: return {{id, name, pool_.integer(0), next, {}, {}}, other.cap, {}, false};
       case 1: return {{id, name, pool_.integer(0), i, {}, {}}, other.cap, {}, false};

@@ -132,6 +132,7 @@ class Generator {
   Stage plain_stage(Surroundings around);
   std::optional<Stage> companion(const std::vector<Stage>& stages, const Surroundings& outside);
   std::vector<NewDim> new_dims(int count, Surroundings& around);
+  Expr counted_by_data(const VisibleIndex& index);
   NewDim new_dim(const std::string& name, const Surroundings& around);
   NewDim rectangular_dim(const std::string& name, const Extent& e, std::int64_t low);
   void use(const NewDim& dim, Surroundings& around);

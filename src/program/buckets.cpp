@@ -1,5 +1,7 @@
 #include "program/buckets.h"
 
+#include <algorithm>
+
 namespace twill {
 
 bool is_group(const Output& output) { return !output.combine.empty() && is<Group>(output.combine.front()); }
@@ -27,6 +29,13 @@ bool have_same_buckets(const Output& a, const Output& b) {
 
 bool share_buckets(const Program& program, const Output& a, const Output& b) {
   return have_same_buckets(a, b) && bucket_count(program, a) == bucket_count(program, b);
+}
+
+bool share_length(const Program& program, const Output& a, const Output& b) {
+  if (is_group(a)) return share_buckets(program, a, b);
+  return !a.combine.empty() && a.combine == b.combine && a.guard == b.guard &&
+         std::all_of(a.combine.begin(), a.combine.end(), is<Append>) &&
+         program[a.array].shape == program[b.array].shape;
 }
 
 }  // namespace twill

@@ -24,4 +24,7 @@ bool have_same_buckets(const Output& a, const Output& b);
 /// Do they share them?
 bool share_buckets(const Program& program, const Output& a, const Output& b);
 
+/// Do two collections of one stage share their length, because they take their values at the same points?
+bool share_length(const Program& program, const Output& a, const Output& b);
+
 }  // namespace twill

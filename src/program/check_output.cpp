@@ -250,18 +250,11 @@ bool Checker::check_companion(const Output& output, std::optional<ArrayId> array
 
 namespace {
 
-/// Do two outputs have the same length because they take their values at the same points?
-bool take_together(const Program& program, const Output& a, const Output& b) {
-  if (is_group(a)) return share_buckets(program, a, b);
-  return a.combine == b.combine && a.guard == b.guard && std::ranges::all_of(a.combine, is<Append>) &&
-         program[a.array].shape == program[b.array].shape;
-}
-
 /// An output before this one that shares its length.
 bool shares_length(const Program& program, const Stage& stage, const Output& output) {
   return std::ranges::any_of(
       std::span(stage.outputs).first(static_cast<std::size_t>(&output - stage.outputs.data())),
-      [&](const Output& before) { return take_together(program, before, output); });
+      [&](const Output& before) { return share_length(program, before, output); });
 }
 
 }  // namespace

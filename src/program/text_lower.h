@@ -230,6 +230,8 @@ class Lowering {
                const std::map<std::string, IndexBounds>* shared = nullptr);
   void declare_element(const Generator& generator, Context& context, std::vector<Dim>& dims,
                        const std::vector<Expr>& conditions);
+  void declare_inner(const Generator& generator, const std::vector<Generator>& all, Context& context,
+                     std::vector<Dim>& dims, std::vector<Expr>& conditions);
   void report_unknown(const Ast& ast, Context& context);
   /// Adds what of a generator may tell how far an index runs.
   static void note_walked(const Generator& generator, const Context& context, std::vector<AstPtr>& walked);

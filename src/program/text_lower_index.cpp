@@ -279,6 +279,10 @@ void Lowering::declare(const std::vector<Generator>& generators, std::vector<Ast
   };
   for (const Generator& g : generators) {
     if (g.kind != Generator::Kind::Test && declared_here(g.name)) continue;
+    if (g.kind == Generator::Kind::Element && g.a->kind == AstKind::Collect) {
+      declare_inner(g, generators, context, dims, conditions);
+      continue;
+    }
     if (g.kind == Generator::Kind::Element) {
       declare_element(g, context, dims, conditions);
       continue;
@@ -308,6 +312,55 @@ void Lowering::declare(const std::vector<Generator>& generators, std::vector<Ast
     else
       conditions.push_back(condition(*g.a, context));
   }
+}
+
+namespace {
+
+/// Every name that occurs.
+void add_names(const Ast& ast, std::set<std::string>& names) {
+  names.insert(ast.name);
+  for (const AstPtr& arg : ast.args) add_names(*arg, names);
+  for (const Generator& g : ast.generators) {
+    names.insert(g.name);
+    for (const AstPtr& part : {g.a, g.b})
+      if (part) add_names(*part, names);
+  }
+}
+
+}  // namespace
+
+/// `w in [ e | … ]`: the inner generators run here, and w is e at their points. Their indices are not seen
+/// outside: if there are others of the same names, they get new ones.
+void Lowering::declare_inner(const Generator& g, const std::vector<Generator>& all, Context& context,
+                             std::vector<Dim>& dims, std::vector<Expr>& conditions) {
+  const Ast& element = *g.a->args[0];
+  if (element.kind == AstKind::Collect)
+    limit("E0254", g.a->place, "'" + g.name + "' would be a collection that is made in this comprehension",
+          "define the collection of collections first, and run over that");
+  std::set<std::string> taken;
+  for (const Generator& other : all) {
+    if (&other == &g) continue;
+    taken.insert(other.name);
+    for (const AstPtr& part : {other.a, other.b})
+      if (part) add_names(*part, taken);
+  }
+  for (const Dim& dim : dims) taken.insert(dim.name);
+  Scope scope{context.scope};
+  Context inner = context;
+  inner.scope = &scope;
+  const std::size_t first = dims.size(), first_seen = inner.dims.size();
+  declare(g.a->generators, {g.a->args[0]}, inner, dims, conditions);
+  for (std::size_t d = first; d < dims.size(); ++d) {
+    const std::string base = dims[d].name;
+    for (int n = 2; taken.contains(dims[d].name) || context.scope->find(dims[d].name); ++n)
+      dims[d].name = base + "_" + std::to_string(n);
+    taken.insert(dims[d].name);
+    inner.dims[first_seen + d - first].name = dims[d].name;
+    program_.dim_names[static_cast<std::size_t>(dims[d].id.value)] = dims[d].name;
+  }
+  inner.guarded = context.guarded || !conditions.empty();
+  context.scope->names[g.name] = guarded_value(element, conditions, inner, nullptr);
+  context.dims = std::move(inner.dims);
 }
 
 /// `x in xs`: an index over the first dimension, and x for the element, the row or the inner collection.

@@ -106,8 +106,20 @@ bool remove_dead(Region& region, Notes& notes) {
                                                      sizes.contains(length_of(region.program, output)));
             return needed.contains(output.array) || collects || own.contains(output.array);
           });
+      // A length that another one of them knows as well is no reason to collect values.
+      const auto is_known_elsewhere = [&](const Output& output) {
+        return !is_group(output) && !needed.contains(output.array) && !own.contains(output.array) &&
+               std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& other) {
+                 return &other != &output && needed.contains(other.array) &&
+                        share_length(region.program, other, output);
+               });
+      };
+      std::set<ArrayId> known;
+      for (const Output& output : stage.outputs)
+        if (is_known_elsewhere(output)) known.insert(output.array);
       for (Output& output : stage.outputs) {
-        if (!unneeded.contains(output.array) && (is_needed(output) || own.contains(output.array))) {
+        if (!unneeded.contains(output.array) && !known.contains(output.array) &&
+            (is_needed(output) || own.contains(output.array))) {
           outputs.push_back(std::move(output));
         } else {
           notes.done.push_back({"dead",

@@ -256,8 +256,10 @@ class Layouts {
 Simplified lay_out(std::shared_ptr<const Program> program) {
   Notes notes;
   auto current = std::make_shared<Program>(*program);
-  const bool changed = in_all_regions(
-      *current, [&](Region& region) { return region.owner.empty() && Layouts(region, notes).run(); });
+  const bool changed = in_all_regions(*current, [&](Region& region) {
+    const bool split = split_records(region, notes);
+    return (region.owner.empty() && Layouts(region, notes).run()) || split;
+  });
   if (!changed) return {std::move(program), {}, {}};
   return {std::move(current), std::move(notes.done), std::move(notes.not_done)};
 }

@@ -62,6 +62,9 @@ bool fold_buckets(Region& region, Notes& notes);
 /// Lets groups by the same key at the same points share their buckets.
 bool share_tables(Region& region, Notes& notes);
 
+/// Stores records between stages as one array for each field.
+bool split_records(Region& region, Notes& notes);
+
 /// Moves work out of loops in which it is the same at every step.
 bool hoist_invariant(Program& program, Notes& notes);
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <memory>
 
 namespace twill {
@@ -15,7 +16,24 @@ struct ExplainOptions {
   Source source;
   ClusterWish wish;
   bool strict = false;
+  std::vector<std::string> sizes;
 };
+
+/// Of a size that nobody gives.
+constexpr std::int64_t assumed_size = 1024;
+
+std::map<std::string, std::int64_t> sizes_of(const std::vector<std::string>& words, const Program& program) {
+  std::vector<std::string> known;
+  for (const Symbol& symbol : program.symbols) known.push_back(symbol.name);
+  std::map<std::string, std::int64_t> sizes;
+  for (const auto& [name, text] : named_values(words, "--size", program.name, "size", known)) {
+    std::int64_t& size = sizes[name];
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (error != std::errc() || end != text.data() + text.size() || size < 0)
+      usage("E0703", fmt::format("'{}' is no size", text), "write --size N=1000");
+  }
+  return sizes;
+}
 
 int explain(const ExplainOptions& options) {
   const Module module = read_module(options.source);
@@ -24,9 +42,14 @@ int explain(const ExplainOptions& options) {
   Options compile_options;
   set_clusters(options.wish, compile_options);
   compile_options.stop_after = "elaborate";
-  const Compilation compilation =
-      compile(program, this_machine(cache_directory(), Measure::Never).machine, compile_options);
-  fmt::print("{}", fusion_report(compilation));
+  const Machine machine = this_machine(cache_directory(), Measure::Never).machine;
+  const std::map<std::string, std::int64_t> sizes = sizes_of(options.sizes, *program);
+  const Compilation compilation = compile(program, machine, compile_options);
+  Options apart = compile_options;
+  apart.clusters = Clusters::None;
+  apart.simplify = false;
+  fmt::print("{}{}", fusion_report(compilation),
+             traffic_report(compilation, compile(program, machine, apart), sizes, assumed_size));
   return 0;
 }
 
@@ -37,10 +60,13 @@ Action add_explain(CLI::App& app) {
   add_source(app, options->source);
   add_clusters(app, options->wish);
   app.add_flag("--strict", options->strict, "Floats bit by bit as the interpreter computes them");
+  app.add_option("--size", options->sizes, "Count bytes for this size; 1024 for all that are left out")
+      ->type_name("NAME=SIZE");
   app.footer(
       "Examples:\n"
       "  twill explain examples/softmax.twill\n"
-      "  twill explain examples/filter.twill --def upper_mean");
+      "  twill explain examples/filter.twill --def upper_mean\n"
+      "  twill explain examples/unsharp.twill --size H=2048 --size W=3072");
   return [options] { return explain(*options); };
 }
 

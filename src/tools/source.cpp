@@ -7,9 +7,9 @@
 #include "tools/command.h"
 
 #include <fmt/format.h>
-
 #include <fmt/ranges.h>
-#include <map>
+
+#include <algorithm>
 
 namespace twill {
 
@@ -130,6 +130,28 @@ const Program& find_definition(const Module& module, const Source& source) {
   const std::string help = text::did_you_mean(source.definition, names);
   usage("E0705", fmt::format("'{}' has no definition '{}'", source.file, source.definition),
         help.empty() ? fmt::format("it defines: {}", fmt::join(names, ", ")) : help);
+}
+
+Named named_values(const std::vector<std::string>& words, const std::string& option,
+                   const std::string& definition, const std::string& what,
+                   const std::vector<std::string>& known) {
+  Named values;
+  for (const std::string& word : words) {
+    const std::size_t at = word.find('=');
+    if (at == std::string::npos || at == 0)
+      usage("E0706", fmt::format("'{} {}' is not of the form NAME=VALUE", option, word));
+    const std::string name = word.substr(0, at);
+    if (std::ranges::find(known, name) == known.end()) {
+      std::string help = text::did_you_mean(name, known);
+      if (help.empty())
+        help = known.empty() ? fmt::format("it has no {}s", what)
+                             : fmt::format("its {}s: {}", what, fmt::join(known, ", "));
+      usage("E0707", fmt::format("'{}' has no {} '{}'", definition, what, name), help);
+    }
+    if (!values.emplace(name, word.substr(at + 1)).second)
+      usage("E0706", fmt::format("'{}' is given twice", name));
+  }
+  return values;
 }
 
 }  // namespace twill

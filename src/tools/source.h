@@ -5,6 +5,7 @@
 #include "program/module.h"
 
 #include <chrono>
+#include <map>
 #include <string>
 
 namespace twill {
@@ -32,6 +33,13 @@ CImport read_c(const Source& source);
 
 /// The definition that is meant. Throws E0705 if there is none.
 const Program& find_definition(const Module& module, const Source& source);
+
+using Named = std::map<std::string, std::string>;
+
+/// Splits the words NAME=VALUE that an option was given; every name must be one of those known.
+Named named_values(const std::vector<std::string>& words, const std::string& option,
+                   const std::string& definition, const std::string& what,
+                   const std::vector<std::string>& known);
 
 /// Milliseconds since it was made or last asked.
 class Stopwatch {
