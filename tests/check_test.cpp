@@ -113,7 +113,7 @@ TEST_F(Check, ReadBeforeTheFirstElement) {
   EXPECT_THAT(
       errors(),
       ElementsAre(
-          "E0310 in stage 'v': read of 'u' at y-1 leaves the array: y starts at 0, so y-1 can be -1"));
+          "E0310 in stage 'v': read of 'u' at y-1 leaves the array in dimension 0: y starts at 0, so y-1 can be -1"));
   EXPECT_THAT(
       helps(),
       ElementsAre(

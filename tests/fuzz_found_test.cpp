@@ -292,6 +292,15 @@ const Found found[] = {
         y[i < N] = b[wrap(0), wrap(i)] + 1
       }
     )"},
+    {"ASequenceThatReadsAChoiceAndItself", R"(
+      def f(x: i64[N], t: i32[11]) -> s {
+        stage b() {
+          if t[0] != 0 { p[i < N] = (0.0, 0i8) } else { q[i < N] = (1.0, 0i8) }
+          out b: (f64, i8)[N] = p else q
+        }
+        s[i < 5]: i8 = seq(i) i8(t[clamp(if i >= 1 then s[0] else 0i8)] + t[clamp((if i < 0 then b[i] else (0.0, 0i8)).1)])
+      }
+    )"},
     {"AHistogramThatLivesAsLongAsItsRow", R"(
       def f(x: i64[N, 8]) -> y {
         h: i64[N, 4] = scatter(+) { [i, x[i, j] % 4] <- x[i, j] | i, j }

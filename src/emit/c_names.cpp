@@ -1,100 +1,52 @@
 // C names for arrays, indices, sizes and types: readable, legal, and different from each other.
 #include "emit/c_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <set>
+#include <sstream>
 
 namespace twill {
 
 namespace {
 
-const char* const reserved[] = {
-    // C keywords and what the headers we include define
-    "auto",
-    "break",
-    "case",
-    "char",
-    "const",
-    "continue",
-    "default",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "extern",
-    "float",
-    "for",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "register",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "typedef",
-    "union",
-    "unsigned",
-    "void",
-    "volatile",
-    "while",
-    "bool",
-    "true",
-    "false",
-    "NULL",
-    "INFINITY",
-    "NAN",
-    "main",
-    "abs",
-    "labs",
-    "div",
-    "free",
-    "malloc",
-    "calloc",
-    "realloc",
-    "exit",
-    "abort",
-    "rand",
-    "index",
-    "memcpy",
-    "memset",
-    "memmove",
-    "printf",
-    "puts",
-    "fputs",
-    "stdout",
-    "stderr",
-    "signgam",
-    "gamma",
-    "j0",
-    "j1",
-    "jn",
-    "y0",
-    "y1",
-    "yn",
-    "drem",
-    "pow10",
-    "remainder",
-    "time",
-    "asm",
-    "linux",
-    "unix",
-    "alloca",
-    "errno",
-    "omp",
-    // ours
-    "frame",
-    "bad",
-    "host",
-    "workers_wanted",
-};
+/// Keywords, macros and types of C and of the headers that we include, functions that we call, and names of
+/// our own. Patterns are below.
+constexpr const char* reserved_words =
+    "auto break case char const continue default do double else enum extern float for goto if inline "
+    "int long register restrict return short signed sizeof static struct switch typedef union "
+    "unsigned void volatile while asm linux unix bool true false NULL NAN INFINITY EOF BUFSIZ FILE "
+    "EXIT_FAILURE EXIT_SUCCESS MB_CUR_MAX fpclassify isfinite isgreater isgreaterequal isinf isless "
+    "islessequal islessgreater isnan isnormal isunordered signbit math_errhandling offsetof stdin "
+    "stdout stderr errno signgam alloca main free malloc calloc realloc aligned_alloc memcpy memset "
+    "memmove printf abs labs omp frame bad host workers_wanted ";
+
+const std::set<std::string, std::less<>>& reserved() {
+  static const std::set<std::string, std::less<>> words = [] {
+    std::istringstream text(reserved_words);
+    return std::set<std::string, std::less<>>(std::istream_iterator<std::string>(text), {});
+  }();
+  return words;
+}
+
+bool is_upper(std::string_view name) {
+  return std::none_of(name.begin(), name.end(), [](unsigned char c) { return std::islower(c) != 0; });
+}
+
+/// Could the name mean something to the compiler, as a macro, a type or a word of C?
+bool means_something(std::string_view name) {
+  if (reserved().contains(name) || name.ends_with("_t") || name.starts_with("omp_")) return true;
+  if (name.starts_with("L_")) return true;  // L_tmpnam
+  if (!is_upper(name)) return false;
+  constexpr std::string_view beginnings[] = {"INT",   "UINT",  "FP_",      "M_",
+                                             "SEEK_", "MATH_", "HUGE_VAL", "TWILL_"};
+  return name.ends_with("_MAX") || name.ends_with("_MIN") ||
+         std::any_of(std::begin(beginnings), std::end(beginnings),
+                     [&](std::string_view beginning) { return name.starts_with(beginning); });
+}
 
 }  // namespace
 
@@ -115,13 +67,24 @@ std::string identifier(std::string_view name) {
 }
 
 std::string c_field(std::string_view name) {
-  const std::string text = identifier(name);
-  const bool clashes = std::find(std::begin(reserved), std::end(reserved), text) != std::end(reserved);
-  return clashes ? text + "_" : text;
+  const bool number =
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  if (number) return "_" + std::string(name);
+  // Different names stay different: what is not a letter is spelt out, and who has the name of something else
+  // with underscores behind it gets one more.
+  if (identifier(name) != name) {
+    std::string text = "field_";
+    for (const unsigned char c : name)
+      text += c == '_'               ? "__"
+              : std::isalnum(c) != 0 ? std::string(1, static_cast<char>(c))
+                                     : fmt::format("_{:02x}", c);
+    return text;
+  }
+  const std::string_view stem = name.substr(0, name.find_last_not_of('_') + 1);
+  return std::string(name) + (means_something(stem) ? "_" : "");
 }
 
 CNames::CNames(const nest::Nest& nest) : nest_(nest), program_(*nest.program) {
-  for (const char* word : reserved) taken_.insert(word);
   for (const PrimInfo& prim : all_prims()) {
     if (prim.c_name.empty() || std::isalpha(static_cast<unsigned char>(prim.c_name.front())) == 0) continue;
     taken_.insert(std::string(prim.c_name));
@@ -132,6 +95,7 @@ CNames::CNames(const nest::Nest& nest) : nest_(nest), program_(*nest.program) {
 std::string CNames::fresh(const std::string& wish) {
   std::string base = identifier(wish);
   if (base.starts_with("twill_") || base.starts_with("_")) base = "v" + base;
+  if (means_something(base)) base += "_";
   std::string name = base;
   for (int n = 2; !taken_.insert(name).second; ++n) name = base + "_" + std::to_string(n);
   return name;
@@ -166,7 +130,8 @@ const std::string& CNames::of(SymbolId symbol) {
 
 const std::string& CNames::of(FunctionId function) {
   std::string& name = functions_[function];
-  if (name.empty()) name = fresh(program_[function].name);
+  // The library's functions have no other beginning than their own.
+  if (name.empty()) name = fresh("fn_" + program_[function].name);
   return name;
 }
 
@@ -180,8 +145,11 @@ std::string CNames::type(const Type& type) {
   if (wish.empty()) {
     wish = "tuple";
     for (const Field& field : type.record().fields) wish += "_" + to_string(field.type);
+    return records_.emplace_back(type, fresh(wish)).second;
   }
-  const std::string name = fresh(wish);
+  // Types of the library that begin with a capital letter are few; its functions are many.
+  const bool could_be_function = std::islower(static_cast<unsigned char>(wish.front())) != 0;
+  const std::string name = fresh(could_be_function ? wish + "_record" : wish);
   records_.push_back({type, name});
   return name;
 }

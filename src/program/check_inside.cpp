@@ -361,11 +361,13 @@ std::string Checker::help_outside(const Access& access, bool below, const Condit
 void Checker::report_outside(const Access& access, bool below, const Condition& facts, const Scope& scope) {
   const bool is_read = access.what == std::string_view("read");
   const std::string sizes = is_read && !below ? help_for_sizes(access, scope) : "";
-  report(is_read ? "E0310" : "E0311", access.place,
-         fmt::format("{} of {} at {} leaves the array: {}", access.what, quoted(access.array),
-                     describe(program_, access.subscripts[access.position]),
-                     why_outside(access, below, facts, scope)),
-         sizes.empty() ? help_outside(access, below, facts, scope) : sizes);
+  report(
+      is_read ? "E0310" : "E0311", access.place,
+      fmt::format("{} of {} at {} leaves the array{}: {}", access.what, quoted(access.array),
+                  describe(program_, access.subscripts[access.position]),
+                  program_[access.array].rank() == 1 ? "" : fmt::format(" in dimension {}", access.position),
+                  why_outside(access, below, facts, scope)),
+      sizes.empty() ? help_outside(access, below, facts, scope) : sizes);
 }
 
 }  // namespace twill

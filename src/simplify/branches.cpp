@@ -221,8 +221,11 @@ class Branches {
     }
     for (Output& output : side.consumer.outputs) {
       const Array made = program_[output.array];
-      output.array = program_.add_array(names.like(made.name + suffix), made.type, made.shape, made.place);
-      side.results.push_back(output.array);
+      const ArrayId own =
+          program_.add_array(names.like(made.name + suffix), made.type, made.shape, made.place);
+      inside.arrays[output.array] = own;  // it may read what it has made so far
+      output.array = own;
+      side.results.push_back(own);
     }
     std::vector<Stage> one;
     one.push_back(std::move(side.consumer));
