@@ -278,15 +278,16 @@ class Lexer {
   }
 
   bool symbol(Token& token) {
-    static constexpr std::array<std::string_view, 31> symbols = {
+    static constexpr std::array<std::string_view, 32> symbols = {
         "..", "==", "!=", "<=", ">=", "<-", "->", "(", ")", "[", "]", "{", "}", ",", ";", ":",
-        ".",  "=",  "<",  ">",  "+",  "-",  "*",  "/", "%", "|", "~", "@", "&", "^", "!"};
+        ".",  "=",  "<",  ">",  "+",  "-",  "*",  "/", "%", "|", "~", "@", "&", "^", "!", "?"};
     token.kind = TokenKind::Symbol;
     for (std::string_view candidate : symbols) {
       if (text_.substr(at_, candidate.size()) != candidate) continue;
       token.text = candidate;
       at_ += candidate.size();
-      if (candidate == "&" || candidate == "^" || candidate == "!") return foreign(candidate);
+      if (candidate == "&" || candidate == "^" || candidate == "!" || candidate == "?")
+        return foreign(candidate);
       return true;
     }
     const std::size_t length = utf8_length(text_.substr(at_));
@@ -305,6 +306,7 @@ class Lexer {
     error("E0101", "unexpected character '" + std::string(symbol) + "'",
           symbol == "&"   ? "write 'and' for conditions, bit_and(a, b) for bits"
           : symbol == "^" ? "write pow(a, b) for powers, xor(a, b) for bits"
+          : symbol == "?" ? "a choice is written: if c then a else b"
                           : "write 'not'");
     return false;
   }

@@ -143,7 +143,7 @@ void Lowering::used_above(const Ast& ast, const std::vector<Statement>& list, st
         "compute them together, in order: (a[i], b[i]) = seq(i) (..., ...)");
 }
 
-void Lowering::unknown_function(const Ast& ast) const {
+void Lowering::unknown_function(const Ast& ast, const Context& context) const {
   if (vocabulary_.broken.contains(ast.name)) throw Silent{};
   if (ast.name == program_.name)
     error("E0202", ast.place, "'" + ast.name + "' calls itself",
@@ -156,6 +156,9 @@ void Lowering::unknown_function(const Ast& ast) const {
       {"arccos", "acos"}, {"length", "len"}, {"isnan", "is_nan"}, {"isinf", "is_inf"}};
   if (const auto found = elsewhere.find(ast.name); found != elsewhere.end())
     error("E0202", ast.place, "unknown function '" + ast.name + "'", "did you mean '" + found->second + "'?");
+  if (context.scope->find_array(ast.name))
+    error("E0202", ast.place, "'" + ast.name + "' is no function",
+          "an element is written in brackets: " + ast.name + "[...]");
   std::vector<std::string> candidates = {"len", "size"};
   for (const PrimInfo& p : all_prims())
     if (p.precedence == 0) candidates.emplace_back(p.name);

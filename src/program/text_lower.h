@@ -149,7 +149,7 @@ class Lowering {
                           std::string help = {}) const;
   /// `help`: what to say where no known name is near.
   [[noreturn]] void unknown_name(const Ast& ast, const Context& context, const std::string& help = {}) const;
-  [[noreturn]] void unknown_function(const Ast& ast) const;
+  [[noreturn]] void unknown_function(const Ast& ast, const Context& context) const;
   [[noreturn]] void unknown_field(const Type& type, const std::string& name, const Place& place) const;
   [[noreturn]] void used_above(const Ast& ast, const std::vector<Statement>& list, std::size_t current,
                                std::size_t definition) const;

@@ -239,8 +239,10 @@ void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Co
     for (const Generator& g : piece.target->indices) {
       const std::string name = index_name(g);
       if (name.empty() || g.kind == Generator::Kind::Element)
-        error("E0238", g.place, "on the left of a definition stand indices",
-              "elements at other places are written by: y = x with { [2*i] <- v[i] | i }");
+        error(
+            "E0238", g.place, "on the left of a definition stand indices",
+            "elements at other places are written by: y = x with { [2*i] <- v[i] | i }, or, where data says "
+            "which: y: f32[N] = scatter(+) { k[i] <- v[i] | i }");
       if (std::find(piece.indices.begin(), piece.indices.end(), name) != piece.indices.end())
         error(
             "E0238", g.place, "the index '" + name + "' stands twice on the left",

@@ -604,7 +604,7 @@ Value Lowering::call(const Ast& ast, Context& context) {
     error("E0219", ast.place, "the definition '" + name + "' is called inside an expression",
           "name its result in a statement of its own, r = " + name +
               "(...), or declare a function of scalars: fn " + name + "(...) = ...");
-  unknown_function(ast);
+  unknown_function(ast, context);
 }
 
 }  // namespace twill::text

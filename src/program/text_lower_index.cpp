@@ -218,7 +218,7 @@ void Lowering::report_unknown(const Ast& ast, Context& context) {
   const Ast* base = ast.kind == AstKind::Subscript ? ast.args[0].get() : nullptr;
   if (base && base->kind == AstKind::Name && !context.scope->find(base->name) && !is_own(base->name))
     unknown_name(*base, context);
-  if (ast.kind == AstKind::Call && !is_callable(ast.name)) unknown_function(ast);
+  if (ast.kind == AstKind::Call && !is_callable(ast.name)) unknown_function(ast, context);
   if (ast.kind == AstKind::Name) {
     if (!context.scope->find(ast.name) && !is_own(ast.name)) unknown_name(ast, context);
     if (const std::optional<View> array = view(ast, context);

@@ -100,7 +100,32 @@ void Parser::close(const Token& open) {
   error("E0113", open.place, "this '{' is never closed");
 }
 
+/// How it is written here, for who knows it from another language.
+std::string Parser::help_for_habits() const {
+  const auto is = [&](std::string_view text, const Token& token) {
+    return token.kind != TokenKind::String && token.text == text;
+  };
+  const bool first = at_ == 0 || tokens_[at_ - 1].place.line != peek().place.line;
+  const auto after = [&](std::string_view text) { return !first && is(text, tokens_[at_ - 1]); };
+  if (is("*", peek()) && after("*")) return "a power is written pow(a, b)";
+  if (is("/", peek()) && after("/"))
+    return "a remark begins with #, and a quotient of integers is rounded down: a / b";
+  for (const char* sign : {"+", "-", "*", "/"})
+    if (is(sign, peek()) && is("=", peek(1)))
+      return std::string(
+          "nothing is changed in place: a fold has a result, s = sum(i) x[i], and so has a new "
+          "version, y = x with(+) { i <- v[i] | i }");
+  if (is("for", peek()) && !first) return "write [ e | x in xs, condition ]";
+  if (is("if", peek()) && !first)
+    return "a choice is written: if c then a else b; in a comprehension: [ e | x in xs, c ]";
+  if (is("while", peek())) return "a loop has a state: u = seq while c from u0 { u = ... }";
+  if (is("let", peek()) && first) return "a definition needs no word: a = 3";
+  if (is(":", peek()) && after(")")) return "results and body follow: def f(x: f32[N]) -> y { ... }";
+  return {};
+}
+
 void Parser::expected(const std::string& what, std::string help) {
+  if (help.empty()) help = help_for_habits();
   error("E0110", peek().place, "expected " + what + ", found " + found(), std::move(help));
 }
 

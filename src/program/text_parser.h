@@ -94,6 +94,7 @@ class Parser {
   [[noreturn]] void error(std::string code, const Place& place, std::string message, std::string help = {});
   void close(const Token& open);
   [[noreturn]] void expected(const std::string& what, std::string help = {});
+  std::string help_for_habits() const;
   Place from(const Place& start) const;
   AstPtr finish(Ast node, const Place& start);
 
