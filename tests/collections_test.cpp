@@ -677,6 +677,17 @@ const Case cases[] = {
                                                 h = group(max) [ (key[i] % 5, x[i]) | i ]
                                                 a[b] = g.keys[b] * g[b]
                                                 b[b] = h.keys[b] - h[b] })"},
+    {"AScanOfAFilter", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ v % 7 | v in x, v % 3 != 1 ]
+                              y[k] = scan(+, k) p[k] })"},
+    {"AScanOfAFilterAndWhatFollowsIt", {4, 0, 2}, {2, 0, 1}, R"(
+      def f(x: i64[N]) -> (z, n) { p = [ v % 7 | v in x, v % 3 != 1 ]
+                                   y[k] = scan(max, k) p[k] * p[k]
+                                   z = [ v - 1 | v in y, v % 2 == 0 ]
+                                   n = sum(k) y[k] })"},
+    {"AScanOfAFilterFromTheRight", {2, 0, 1}, {2, 0, 1}, R"(
+      def f(x: i64[N]) -> y { p = [ v % 7 | v in x, v % 3 != 1 ]
+                              y[k] = scan_right(+, k) p[k] })"},
     {"AFlatMapThatGoesAsFarAsAComputedElement", {2, 1, 1}, {1, 1, 0}, R"(
       def f(x: i64[N]) -> y { p[i] = x[i] % 7
                               y = [ v * 10 + m | v in p, m < v ] })"},

@@ -67,7 +67,7 @@ void Generator::choices(const Surroundings& around, std::vector<Stage>& into) {
     const Expr column = wide ? next_dim(stage, "j", columns, inside) : Expr{};
     Output sum;
     sum.combine.assign(stage.dims.size(), Cat{});
-    sum.combine[0] = Scatter{some_operator(type, true)};
+    sum.combine[0] = Scatter{any_operator(type, true)};
     sum.at = {place};
     std::vector<Extent> shape = {others};
     if (wide) {

@@ -66,7 +66,7 @@ void Generator::histograms(const Surroundings& around, std::vector<Stage>& into)
     first.dims.push_back(point.dim);
   }
   Output scattered;
-  scattered.combine.assign(first.dims.size(), Scatter{some_operator(type, true)});
+  scattered.combine.assign(first.dims.size(), Scatter{any_operator(type, true)});
   scattered.combine[0] = Cat{};
   scattered.array = array(array_name("h"), type, {rows, bins});
   scattered.at = {row, pool_.apply(Prim::Mod, {index_value(inside, 4), bins.expr})};

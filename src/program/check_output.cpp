@@ -207,6 +207,19 @@ bool Checker::check_dense(const Stage& stage, std::size_t position, const Scope&
            "fold onto the array in a stage of its own, and scan that");
     good = false;
   }
+  if (!output.into) {
+    for (const Combine& combine : output.combine) {
+      const auto* scatter = std::get_if<Scatter>(&combine);
+      if (!scatter || !scatter->op || scatter->op->identity) continue;
+      report("E0317", place,
+             fmt::format("{} scatters with operator '{}', which has no identity: an element that nothing "
+                         "reaches has no value",
+                         quoted(output.array), name_of(program_, *scatter->op)),
+             "give the operator an identity, or scatter onto an array: y = x with(op) { k <- v | ... }");
+      good = false;
+      break;
+    }
+  }
   if (output.guard && !output.into) {
     for (const Combine& combine : output.combine) {
       const auto* fold = std::get_if<Fold>(&combine);

@@ -23,6 +23,9 @@ bool remember_values(Region& region, Notes& notes);
 /// Makes filters part of a consumer that uses the positions of their elements, with a scan that counts.
 bool count_positions(Region& region, Notes& notes);
 
+/// Makes filters part of scans over what they let pass.
+bool scan_filters(Region& region, Notes& notes);
+
 /// Makes choices with equal conditions one, and draws what reads them into both of their sides.
 bool join_branches(Region& region, Notes& notes);
 

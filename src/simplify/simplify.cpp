@@ -38,6 +38,7 @@ constexpr std::array passes = {
     Pass{"remember", everywhere<remember_values>},
     Pass{"vertical", everywhere<fuse_vertically>},
     Pass{"positions", everywhere<count_positions>},
+    Pass{"scans", everywhere<scan_filters>},
 };
 
 }  // namespace
