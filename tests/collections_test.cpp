@@ -696,6 +696,15 @@ const Case cases[] = {
                               y[i] = sum(m < p[i]) m * x[i] })"},
     {"TheMiddleOneOfThreeFlatMapsMadeOnTheSpot", {1, 2, 0}, {1, 2, 0}, R"(
       def f(x: i64[N]) -> y { y = [ w + k | v in x, w in [ v * k | k < v % 4, k != 1 ], k < w % 3, v > w ] })"},
+    {"ASumOverAListMadeOnTheSpot", {1, 2, 0}, {1, 2, 0}, R"(
+      def f(x: i64[N]) -> y { y = sum [ w | v in x, w in [ v * k + k_2 | k < 3, k_2 < 2 ] ] })"},
+    {"TwoListsMadeOnTheSpotWithTheSameNames", {1, 3, 0}, {1, 3, 0}, R"(
+      def f(x: i64[N]) -> y { y = [ u - w | v in x, u in [ v + k | k < 2 ],
+                                            w in [ v * k + k_2 | k < 3, k_2 < 2 ] ] })"},
+    {"AGroupByPairsOfNarrowNumbersAndBooleans", {1, 0, 0}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { y = group(+) [ ((v % 3 == 0, i8(v % 5), v % 2 == 0), v % 100) | v in x ] })"},
+    {"AGroupByPairsOfBooleansAndNumbers", {1, 0, 0}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { y = group(+) [ ((v % 3 == 0, i16(v % 5)), v % 100) | v in x ] })"},
     {"TwoGroupsByTheSameKeyAndTheirFolds", {6, 2, 6}, {1, 0, 0}, R"(
       def f(key: i64[N], x: i64[N], y: i64[N]) -> (k, l, s, t) { g = group [ (key[i] % 5, x[i] % 100) | i ]
                                                                  h = group [ (key[i] % 5, y[i]) | i ]

@@ -59,25 +59,32 @@ TEST(EmittedC, NamesMayMeanSomethingInC) {
   const Module module = parse("names.twill", R"(
     type FILE = { EOF: f64, SIZE_MAX: i64 }
     type point = { `a b`: f32, a_b: i32, int: f32, int_: i32 }
+    type fields = { `0`: f32, _0: i32, `a b`: i32, _f_a_20b: f32 }
     fn cbrt(a: f64) -> f64 = pow(a, 1.0 / 3)
     fn strlen(a: f64, b: f64) -> f64 = a + b
     op fmax(a: FILE, b: FILE) -> FILE associative commutative {
       identity { EOF: 0, SIZE_MAX: 0 }
       { EOF: a.EOF + b.EOF, SIZE_MAX: max(a.SIZE_MAX, b.SIZE_MAX) }
     }
-    def g(x: f64[EOF], int64_t: f64[SIZE_MAX], omp_get_max_threads: f64[PTRDIFF_MAX], INT32_MAX: i64[size_t],
-          memcpy: i64[M_PI]) -> (y, z, w, v, index) {
+    def rename(x: f64[EOF], int64_t: f64[SIZE_MAX], omp_get_max_threads: f64[PTRDIFF_MAX], INT32_MAX: i64[size_t],
+          memcpy: i64[M_PI], frame_: f64[class]) -> (y, z, w, v, index, index_room, frame, puts) {
       y[i] = strlen(cbrt(x[i]), 1)
       z = fold(fmax, j) { EOF: int64_t[j], SIZE_MAX: j }
       w[j] = { `a b`: f32(omp_get_max_threads[j]), a_b: 1, int: 2, int_: 3 }
       v[k] = INT32_MAX[k] + 1
       index = [ printf + 1 | printf in memcpy, printf > 0 ]
+      index_room = group(+) [ (i8(printf), 1) | printf in memcpy ]
+      gamma = [1.0, 2.0, 3.0]
+      frame[i] = frame_[i] * gamma[clamp(i)]
+      puts[i] = fields{ `0`: f32(frame_[i]), _0: 1, `a b`: 2, _f_a_20b: 3 }
     })");
   const fs::path file = fs::path(TWILL_BINARY).parent_path() / "emitted_names_test.c";
   Options options;
   options.stop_after = "c";
   const auto program = std::make_shared<const Program>(module.programs.front());
-  write_file(file, compile(program, detect_machine(), options).source->text);
+  const CSource source = *compile(program, detect_machine(), options).source;
+  EXPECT_EQ(source.function, "rename_");
+  write_file(file, source.text);
   EXPECT_EQ(warnings_about(file), "");
   fs::remove(file);
 }

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -34,7 +35,7 @@ constexpr const char* fewer_processes =
 Isolation::Isolation(const std::function<std::string()>& work, std::chrono::seconds patience)
     : deadline_(std::chrono::steady_clock::now() + patience), patience_(patience) {
   int ends[2];
-  if (::pipe(ends) != 0)
+  if (::pipe2(ends, O_CLOEXEC) != 0)
     fail(Fault::System, "E0617", {}, std::string("no pipe to another process: ") + std::strerror(errno),
          fewer_processes);
   const pid_t parent = ::getpid();
@@ -61,6 +62,7 @@ Isolation::Isolation(const std::function<std::string()>& work, std::chrono::seco
     ::close(ends[1]);
     ::_exit(0);
   }
+  ::setpgid(process_, process_);  // whoever is first: the group exists when its end is asked for
   ::close(ends[1]);
   pipe_ = ends[0];
 }
@@ -103,6 +105,7 @@ void Isolation::end(bool too_late) {
   while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {}
   ::close(pipe_);
   process_ = pipe_ = -1;
+  result_.late = too_late;
   if (too_late)
     result_.died = "no end after " + std::to_string(patience_.count()) + " s";
   else if (WIFSIGNALED(status))

@@ -12,6 +12,7 @@ namespace twill {
 struct Isolated {
   std::string text;                 // what it returned, if it returned
   std::optional<std::string> died;  // "signal 11 (Segmentation fault)", "no end after 20 s"
+  bool late = false;                // it died because time was up
 };
 
 /// A piece of work that runs in a child process.

@@ -183,7 +183,9 @@ std::string traffic_report(const Compilation& compilation, const Compilation& un
   const Traffic now = traffic(compilation), before = traffic(unfused);
   std::vector<std::string> taken;
   for (const auto& [name, size] : sizes) taken.push_back(fmt::format("{} = {}", name, size));
-  taken.push_back(fmt::format("every {}size is {}", sizes.empty() ? "" : "other ", assumed));
+  const std::vector<Symbol>& all = compilation.schedule->program->symbols;
+  const bool others = std::ranges::any_of(all, [&](const Symbol& s) { return !sizes.contains(s.name); });
+  if (others) taken.push_back(fmt::format("every {}size is {}", sizes.empty() ? "" : "other ", assumed));
   std::vector<std::pair<std::string, std::string>> rows;
   const auto row = [&](const std::string& what, const Traffic& moved, int passes) {
     rows.emplace_back(what, fmt::format("{} in {}, {} of memory", amount(moved.read + moved.written),
@@ -194,7 +196,7 @@ std::string traffic_report(const Compilation& compilation, const Compilation& un
   rows.emplace_back("at least", amount(now.least) + " of inputs and results");
   if (!now.complete || !before.complete)
     rows.emplace_back("left out", "arrays and loops whose size depends on data");
-  return lines(fmt::format("bytes moved, if {}", fmt::join(taken, ", ")), rows);
+  return lines("bytes moved" + (taken.empty() ? "" : fmt::format(", if {}", fmt::join(taken, ", "))), rows);
 }
 
 }  // namespace twill

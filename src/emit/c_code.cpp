@@ -50,6 +50,13 @@ std::string CCode::value(Expr e) {
   return text;
 }
 
+/// How many elements a growing array has memory for.
+const std::string& CCode::room(ArrayId array) {
+  std::string& name = rooms_[c_.names.memory(array)];
+  if (name.empty()) name = c_.names.fresh(c_.names.of(array) + "_room");
+  return name;
+}
+
 // ---- functions -------------------------------------------------------------------------------------------
 
 std::string CCode::kernel(const CSource&, const std::string& signature,
@@ -560,15 +567,15 @@ void CCode::of(const SetSize& s) { line(c_.names.of(s.symbol) + " = " + value(s.
 void CCode::of(const Growable& s) {
   const std::string& name = c_.names.of(s.array);
   line(c_.names.type(program_[s.array].type) + " *" + name + " = NULL;");
-  line("int64_t " + name + "_room = 0, " + c_.names.of(s.length) + " = 0;");
+  line("int64_t " + room(s.array) + " = 0, " + c_.names.of(s.length) + " = 0;");
 }
 
 void CCode::of(const Push& s) {
   const std::string &name = c_.names.of(s.array), &length = c_.names.of(s.length);
   const std::string text = value(s.value);
-  open("if (" + length + " == " + name + "_room) {");
-  line(name + " = " + c_.prelude.need("twill_grow") + "(frame, " + name + ", &" + name + "_room, sizeof(" +
-       c_.names.type(program_[s.array].type) + "));");
+  open("if (" + length + " == " + room(s.array) + ") {");
+  line(name + " = " + c_.prelude.need("twill_grow") + "(frame, " + name + ", &" + room(s.array) +
+       ", sizeof(" + c_.names.type(program_[s.array].type) + "));");
   line("if (!" + name + ") " + leave(std::to_string(error_code(out_of_memory))));
   close();
   line(name + "[" + length + "++] = " + text + ";");
@@ -601,8 +608,7 @@ void CCode::of(const Lookup& s) {
   open("if (" + number + " < 0) {");
   std::string parts = "&" + own_table;
   const auto part = [&](ArrayId array, ArrayId length, const std::string& element) {
-    const std::string& name = c_.names.of(array);
-    parts += ", &" + name + ", &" + name + "_room, &" + c_.names.of(length) + ", " + element;
+    parts += ", &" + c_.names.of(array) + ", &" + room(array) + ", &" + c_.names.of(length) + ", " + element;
   };
   // The address of a copy: what has an address is not in a register.
   const auto copy = [&](const std::string& type, const std::string& text) {
@@ -637,7 +643,7 @@ void CCode::of(const Unshelve& s) {
   const std::string type = c_.names.type(program_[s.array].type);
   line(type + " *" + name + " = (" + type + " *)" + memory + ";");
   if (s.length) line("int64_t " + c_.names.of(s.length) + " = " + length + ";");
-  if (s.grows) line("int64_t " + name + "_room = " + length + ";");
+  if (s.grows) line("int64_t " + room(s.array) + " = " + length + ";");
 }
 
 namespace {

@@ -40,6 +40,7 @@ class CCode {
   CExpressions expressions();
   /// Prints one expression with the lines it needs before it.
   std::string value(Expr e);
+  const std::string& room(ArrayId array);
   void note_checks(const CExpressions& print) { w_->uses_bad |= print.has_checks(); }
 
   void code(const nest::Code& list);
@@ -86,6 +87,7 @@ class CCode {
   std::string parts_;
   // How keys are looked up, by the types of what is there for each of them.
   std::map<std::vector<std::string>, TableFunctions> tables_;
+  std::map<ArrayId, std::string> rooms_;
   CLanes lanes_;
   Writer* w_ = nullptr;
   std::string stage_;

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <sstream>
 
@@ -13,8 +16,8 @@ namespace twill {
 
 namespace {
 
-/// Keywords, macros and types of C and of the headers that we include, functions that we call, and names of
-/// our own. Patterns are below.
+/// Keywords of C and of C++, which reads our headers, macros and types of the headers that we include,
+/// functions that we call, and names of our own. Patterns are below.
 constexpr const char* reserved_words =
     "auto break case char const continue default do double else enum extern float for goto if inline "
     "int long register restrict return short signed sizeof static struct switch typedef union "
@@ -22,7 +25,12 @@ constexpr const char* reserved_words =
     "EXIT_FAILURE EXIT_SUCCESS MB_CUR_MAX fpclassify isfinite isgreater isgreaterequal isinf isless "
     "islessequal islessgreater isnan isnormal isunordered signbit math_errhandling offsetof stdin "
     "stdout stderr errno signgam alloca main free malloc calloc realloc aligned_alloc memcpy memset "
-    "memmove printf abs labs omp frame bad host workers_wanted ";
+    "memmove printf abs labs omp frame bad host workers_wanted "
+    "alignas alignof and and_eq bitand bitor catch class compl concept consteval constexpr constinit "
+    "const_cast co_await co_return co_yield decltype delete dynamic_cast explicit export friend mutable "
+    "namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+    "reinterpret_cast requires static_assert static_cast template this thread_local throw try typeid "
+    "typename typeof typeof_unqual using virtual xor xor_eq ";
 
 const std::set<std::string, std::less<>>& reserved() {
   static const std::set<std::string, std::less<>> words = [] {
@@ -71,9 +79,9 @@ std::string c_field(std::string_view name) {
       std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
   if (number) return "_" + std::string(name);
   // Different names stay different: what is not a letter is spelt out, and who has the name of something else
-  // with underscores behind it gets one more.
+  // with underscores behind it or before it gets one more.
   if (identifier(name) != name) {
-    std::string text = "field_";
+    std::string text = "_f_";
     for (const unsigned char c : name)
       text += c == '_'               ? "__"
               : std::isalnum(c) != 0 ? std::string(1, static_cast<char>(c))
@@ -81,10 +89,23 @@ std::string c_field(std::string_view name) {
     return text;
   }
   const std::string_view stem = name.substr(0, name.find_last_not_of('_') + 1);
-  return std::string(name) + (means_something(stem) ? "_" : "");
+  const std::string_view word = name.substr(
+      name.find_first_not_of('_') == std::string_view::npos ? name.size() : name.find_first_not_of('_'));
+  const bool like_ours =
+      name.starts_with('_') &&
+      (word.starts_with("f_") || (!word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) != 0));
+  return (like_ours ? "_" : "") + std::string(name) + (means_something(stem) ? "_" : "");
 }
 
-CNames::CNames(const nest::Nest& nest) : nest_(nest), program_(*nest.program) {
+bool is_system_function(const std::string& name) {
+  for (const char* library : {"libc.so.6", "libm.so.6"}) {
+    const std::unique_ptr<void, int (*)(void*)> handle(::dlopen(library, RTLD_LAZY), ::dlclose);
+    if (handle && ::dlsym(handle.get(), name.c_str())) return true;
+  }
+  return false;
+}
+
+CNames::CNames(const nest::Nest& nest) : nest_(nest), program_(*nest.program), taken_{"frame_"} {
   for (const PrimInfo& prim : all_prims()) {
     if (prim.c_name.empty() || std::isalpha(static_cast<unsigned char>(prim.c_name.front())) == 0) continue;
     taken_.insert(std::string(prim.c_name));
@@ -101,6 +122,10 @@ std::string CNames::fresh(const std::string& wish) {
   return name;
 }
 
+std::string CNames::fresh_global(const std::string& wish) {
+  return fresh(is_system_function(identifier(wish)) ? wish + "_" : wish);
+}
+
 ArrayId CNames::memory(ArrayId array) const {
   for (auto found = nest_.memory_of.find(array); found != nest_.memory_of.end();
        found = nest_.memory_of.find(array)) {
@@ -112,8 +137,13 @@ ArrayId CNames::memory(ArrayId array) const {
 const std::string& CNames::of(ArrayId array) {
   array = memory(array);
   std::string& name = arrays_[array];
-  if (name.empty()) name = fresh(program_[array].name);
+  if (name.empty())
+    name = is_constant(array) ? fresh_global(program_[array].name) : fresh(program_[array].name);
   return name;
+}
+
+bool CNames::is_constant(ArrayId array) const {
+  return std::ranges::any_of(program_.constants, [&](const Constant& one) { return one.array == array; });
 }
 
 const std::string& CNames::of(DimId dim) {

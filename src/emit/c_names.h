@@ -21,6 +21,9 @@ class CNames {
   /// A name nobody has yet, like the wish.
   std::string fresh(const std::string& wish);
 
+  /// One for something outside of functions, where those of the C library are declared.
+  std::string fresh_global(const std::string& wish);
+
   /// The C type of elements: "float", "struct Match"; records are remembered.
   std::string type(const Type& type);
 
@@ -31,6 +34,8 @@ class CNames {
   ArrayId memory(ArrayId array) const;
 
  private:
+  bool is_constant(ArrayId array) const;
+
   const nest::Nest& nest_;
   const Program& program_;
   std::set<std::string> taken_;
@@ -43,6 +48,10 @@ class CNames {
 
 /// Letters, digits and underscores only, not starting with a digit.
 std::string identifier(std::string_view name);
+
+/// Has the C library a function of this name? One linked with it would call ours instead, or the other way
+/// round.
+bool is_system_function(const std::string& name);
 
 /// Does the name stand in the text of a source?
 bool mentions_word(std::string_view text, std::string_view name);

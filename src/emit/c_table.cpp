@@ -75,9 +75,12 @@ std::string from_word(const std::string& word, const Type& key, CContext& contex
   int shift = 0;
   const std::function<std::string(const Type&)> part = [&](const Type& type) -> std::string {
     if (type.is_scalar()) {
-      const std::string bits = word + " >> " + std::to_string(shift);
-      shift += 8 * info(type.scalar()).bytes;
-      return "(" + context.names.type(type) + ")(" + bits + ")";
+      const int bits = 8 * info(type.scalar()).bytes;
+      // Of its own bits only: any other one would make a bool true.
+      const std::string own =
+          "(uint" + std::to_string(bits) + "_t)(" + word + " >> " + std::to_string(shift) + ")";
+      shift += bits;
+      return "(" + context.names.type(type) + ")" + own;
     }
     std::string fields;
     for (const Field& field : type.record().fields) fields += (fields.empty() ? "" : ", ") + part(field.type);

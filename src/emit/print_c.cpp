@@ -194,7 +194,7 @@ CSource print_c(const Nest& nest) {
   CPrelude prelude;
   CSource source;
   CContext context{nest, names, prelude, source.errors, source.effects, {}};
-  source.function = names.fresh(program.name);
+  source.function = names.fresh_global(program.name);
   names.fresh(source.function + "_error");
   names.fresh(source.function + "_call");
   Interface interface(nest, context);

@@ -215,7 +215,7 @@ Verdict judge_isolated(const FuzzCase& one, const JudgeOptions& options) {
 Verdict verdict_from(const Isolated& end) {
   if (end.died) {
     Verdict verdict;
-    verdict.kind = end.died->starts_with("no end") ? "no end" : "crash";
+    verdict.kind = end.late ? "no end" : "crash";
     verdict.detail = *end.died;
     return verdict;
   }

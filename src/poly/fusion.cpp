@@ -1,6 +1,7 @@
 // Asks isl for a schedule and reads off its tree what is in one band.
 #include "poly/fusion.h"
 
+#include "base/error.h"
 #include "base/isolate.h"
 #include "poly/isl.h"
 
@@ -123,7 +124,9 @@ std::optional<std::vector<int>> fused_groups(std::span<const Domain> statements,
       numbers += std::to_string(group) + " ";
     return numbers;
   };
-  std::istringstream numbers(Isolation(work, limits.patience).wait().text);
+  const Isolated end = Isolation(work, limits.patience).wait();
+  ensure(!end.died || end.late, "isl's scheduler ends or takes too long");
+  std::istringstream numbers(end.late ? "" : end.text);
   std::vector<int> groups(statements.size());
   for (int& group : groups) {
     if (!(numbers >> group)) return std::nullopt;

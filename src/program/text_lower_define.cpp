@@ -314,7 +314,9 @@ void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Co
     }
     for (const Ast* head : piece.heads) {
       if (head->kind != AstKind::Fold) continue;
+      const std::size_t first = dims.size();
       declare(head->generators, walked, context, dims, piece.conditions, &bounds);
+      for (std::size_t d = first; d < dims.size(); ++d) piece.head_of.emplace(dims[d].name, head);
       for (const Generator& g : head->generators) {
         const std::string name = index_name(g);
         if (std::any_of(dims.begin(), dims.end(), [&](const Dim& d) { return d.name == name; })) {

@@ -260,8 +260,8 @@ Expr Lowering::in_row(const View& row, Expr k, const Context& context) {
                            return dim.id == index->dim && lo && lo->value.i >= 0 && dim.hi == row.length;
                          });
   if (runs_over) return at;
-  const Expr inside = pool_.apply(Prim::And, {pool_.apply(Prim::Le, {pool_.integer(0), k}),
-                                              pool_.apply(Prim::Lt, {k, row.length})});
+  const Expr inside = pool_.apply(
+      Prim::And, {pool_.apply(Prim::Le, {pool_.integer(0), k}), pool_.apply(Prim::Lt, {k, row.length})});
   return pool_.select(inside, at, pool_.integer(-1));
 }
 

@@ -18,6 +18,10 @@ bool declares_index(const Ast& ast, const std::string& name) {
   };
   return (ast.kind == AstKind::Let && ast.name == name) ||
          std::any_of(ast.generators.begin(), ast.generators.end(), here) ||
+         std::any_of(ast.generators.begin(), ast.generators.end(),
+                     [&](const Generator& g) {
+                       return (g.a && declares_index(*g.a, name)) || (g.b && declares_index(*g.b, name));
+                     }) ||
          std::any_of(ast.args.begin(), ast.args.end(),
                      [&](const AstPtr& arg) { return declares_index(*arg, name); });
 }
@@ -345,6 +349,8 @@ void Lowering::declare_inner(const Generator& g, const std::vector<Generator>& a
       if (part) add_names(*part, taken);
   }
   for (const Dim& dim : dims) taken.insert(dim.name);
+  std::set<std::string> own;
+  add_names(*g.a, own);
   Scope scope{context.scope};
   Context inner = context;
   inner.scope = &scope;
@@ -352,8 +358,10 @@ void Lowering::declare_inner(const Generator& g, const std::vector<Generator>& a
   declare(g.a->generators, {g.a->args[0]}, inner, dims, conditions);
   for (std::size_t d = first; d < dims.size(); ++d) {
     const std::string base = dims[d].name;
-    for (int n = 2; taken.contains(dims[d].name) || context.scope->find(dims[d].name); ++n)
-      dims[d].name = base + "_" + std::to_string(n);
+    const auto is_free = [&](const std::string& name) {
+      return !taken.contains(name) && !context.scope->find(name) && (name == base || !own.contains(name));
+    };
+    for (int n = 2; !is_free(dims[d].name); ++n) dims[d].name = base + "_" + std::to_string(n);
     taken.insert(dims[d].name);
     inner.dims[first_seen + d - first].name = dims[d].name;
     program_.dim_names[static_cast<std::size_t>(dims[d].id.value)] = dims[d].name;

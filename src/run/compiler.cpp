@@ -191,14 +191,6 @@ bool is_about_directory(const Error& error) {
 
 }  // namespace
 
-bool is_system_function(const std::string& name) {
-  for (const char* library : {"libc.so.6", "libm.so.6"}) {
-    const std::unique_ptr<void, int (*)(void*)> handle(::dlopen(library, RTLD_LAZY), ::dlclose);
-    if (handle && ::dlsym(handle.get(), name.c_str())) return true;
-  }
-  return false;
-}
-
 std::vector<std::string> kernel_flags(bool strict) {
   std::vector<std::string> flags = {"-std=c11", "-O3", "-march=native", "-fopenmp", "-fwrapv"};
   // Nobody asks for errno or for the processor's flags; values are the same with both.

@@ -23,9 +23,6 @@ struct CompileOptions {
   std::int64_t cache_bytes = KernelCache::default_bytes;
 };
 
-/// Whether the C library has a function of this name, which another one of that name would take the place of.
-bool is_system_function(const std::string& name);
-
 /// A loaded shared library; unloaded when the last copy goes.
 class Library {
  public:
