@@ -705,6 +705,24 @@ const Case cases[] = {
       def f(x: i64[N]) -> y { y = group(+) [ ((v % 3 == 0, i8(v % 5), v % 2 == 0), v % 100) | v in x ] })"},
     {"AGroupByPairsOfBooleansAndNumbers", {1, 0, 0}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { y = group(+) [ ((v % 3 == 0, i16(v % 5)), v % 100) | v in x ] })"},
+    {"AFilterOfWhatALibraryFunctionSays", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: f64[N]) -> y { e[i] = exp(x[i]) * sin(x[i])
+                              y = [ v | v in e, v > 0.5 ] })"},
+    {"AFilterOfSumsOfRows", {3, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N, M]) -> (y, z) { r[i] = sum(j) x[i, j] % 10
+                                      y = [ v | v in r, v > 3 ]
+                                      z = [ (i, r[i]) | i < N, r[i] % 2 == 0 ] })"},
+    {"AFlatMapWithCostlyConditions", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: f64[N]) -> y { e[i] = exp(x[i]) * sin(x[i])
+                              y = [ v * k | v in e, k < 3, exp(v + k) > 5 ] })"},
+    {"AFlatMapAsFarAsDataSaysWithCostlyConditions", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: f64[N], n: i64[N]) -> (y, l) { e[i] = exp(x[i]) * sin(x[i])
+                                              y = [ e[i] * k | i < N, k < n[i] % 5, exp(e[i] + k) > 5 ]
+                                              l = len(y) })"},
+    {"AFilterOfWhatLanesComputeFaster", {2, 0, 1}, {2, 0, 1}, R"(
+      def f(x: i64[N]) -> y { p[i] = x[i] * (x[i] + 1) * (x[i] + 2) * (x[i] + 3) * (x[i] + 4) * (x[i] + 5) *
+                                     (x[i] + 6) * (x[i] + 7) * (x[i] + 8) * (x[i] + 9)
+                              y = [ v | v in p, v % 3 == 0 ] })"},
     {"TwoGroupsByTheSameKeyAndTheirFolds", {6, 2, 6}, {1, 0, 0}, R"(
       def f(key: i64[N], x: i64[N], y: i64[N]) -> (k, l, s, t) { g = group [ (key[i] % 5, x[i] % 100) | i ]
                                                                  h = group [ (key[i] % 5, y[i]) | i ]

@@ -1,5 +1,5 @@
-// Groups cut into parts: private tables that are joined in order, so that every number of parts gives the
-// interpreter's buckets in the interpreter's order.
+// Groups and appends cut into parts: private tables and buffers that are joined in order, so that every
+// number of parts gives the interpreter's elements in the interpreter's order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -202,6 +202,57 @@ TEST(GroupInParts, NeedsAMergeByTables) {
   const auto result = elaborate(program, two_cores(), plan);
   ASSERT_FALSE(bool(result));
   EXPECT_EQ(result.why().text, "'g' needs a merge by partial: it is cut into parts along a group dimension");
+}
+
+/// The condition is costly: parts write to slices of memory for all points.
+TEST(AppendInParts, Slices) {
+  const std::string text =
+      "def f(key: i32[N], v: i32[N]) -> y { y = [ (key[i], v[i]) | i, exp(0.1 * v[i]) > 2 ] }";
+  agrees_in_parts(text);
+  const auto program = program_of(text);
+  Options options;
+  options.plan = plan_in_parts(*program, 2, By::Core);
+  options.simplify = false;
+  options.stop_after = "nest";
+  const std::string loops = print_loops(*compile(program, two_cores(), options).nest);
+  EXPECT_THAT(loops, testing::HasSubstr("let y_place be y_slices if parts > 1, else y\n"));
+}
+
+TEST(AppendInParts, SlicesOfSeveralPointsAndOutputs) {
+  agrees_in_parts(
+      "def f(key: i32[N], v: i32[N]) -> (a, b, c) {\n"
+      "  stage several(i in 2 .. N + 2, k < 3) {\n"
+      "    out a: i32[born A] = append(i) append(k) i32(v[i - 2] * k) where exp(0.1 * v[i - 2]) > k\n"
+      "    out b: i64[A] = append(i) append(k) i - k where exp(0.1 * v[i - 2]) > k\n"
+      "    out c: i32[born C] = append(i) append(k) i32(key[i - 2] + k) where sin(v[i - 2]) > 0.5\n"
+      "  }\n"
+      "}");
+}
+
+/// How many there can be is not known before: buffers grow.
+TEST(AppendInParts, Grows) {
+  const std::string text =
+      "def f(key: i32[N], v: i32[N]) -> y { y = [ v[i] - k | i, k < v[i] % 4, exp(0.1 * key[i]) > k ] }";
+  agrees_in_parts(text);
+  const auto program = program_of(text);
+  Options options;
+  options.plan = plan_in_parts(*program, 2, By::Core);
+  options.simplify = false;
+  options.stop_after = "nest";
+  const std::string loops = print_loops(*compile(program, two_cores(), options).nest);
+  EXPECT_THAT(loops, testing::HasSubstr("growing buffer y_values\n"));
+}
+
+TEST(AppendInParts, GrowsBesideOthers) {
+  agrees_in_parts(
+      "def f(key: i32[N], v: i32[N]) -> (a, b, c, d) {\n"
+      "  stage several(i < N, k < v[i] % 4) {\n"
+      "    out a: i32[born A] = append(i) append(k) i32(v[i] * k) where exp(0.1 * v[i]) > k\n"
+      "    out b: i64[A] = append(i) append(k) i - k where exp(0.1 * v[i]) > k\n"
+      "    out c: i32[born C] = append(i) append(k) i32(key[i] + k) where sin(v[i]) > 0.5\n"
+      "    out d: i64 = fold(+, i) fold(+, k) v[i] - k\n"
+      "  }\n"
+      "}");
 }
 
 }  // namespace

@@ -206,6 +206,18 @@ TEST(Legality, RefusesWithAReason) {
                       c.merges = {{0, 0, How::TwoPass}};
                     }),
             "illegal-order: the points of the stage are visited in order: 'y' is appended to");
+  EXPECT_EQ(refusal("def f(x: i64[N]) -> y { y[i < 3] = [ v | v in x, v > i ] }",
+                    [](Cluster& c) {
+                      c.merges = {{0, 0, How::Partial}};
+                    }),
+            "illegal-merge: 'y' has rows, whose lengths are counted before they are written");
+  EXPECT_EQ(refusal("def f(x: i64[N]) -> (y, z) { stage y(i < N) {\n"
+                    "out y: i64[born L] = append(i) x[i] where x[i] > 0\n"
+                    "out z: i64[L] = append(i) i where x[i] > 0 } }",
+                    [](Cluster& c) {
+                      c.merges = {{0, 0, How::Partial}, {0, 1, How::TwoPass}};
+                    }),
+            "illegal-merge: 'z' has the length of 'y', and only one of them grows");
   EXPECT_EQ(refusal(matmul, [](Cluster& c) { c.instances.front().stages = {"d"}; }),
             "unknown-stage: the program has no stage 'd' here, or the plan runs it twice");
   EXPECT_EQ(refusal(matmul,

@@ -536,6 +536,11 @@ void CCode::of(const Put& s) {
   note_checks(print);
 }
 
+void CCode::of(const Choose& s) {
+  line(c_.names.type(program_[s.array].type) + " *" + c_.names.of(s.array) + " = " + value(s.condition) +
+       " ? " + c_.names.of(s.a) + " : " + c_.names.of(s.b) + ";");
+}
+
 void CCode::of(const Swap& s) {
   const std::string type = c_.names.type(program_[s.a].type), &a = c_.names.of(s.a), &b = c_.names.of(s.b);
   const std::string held = c_.names.fresh("held");

@@ -76,6 +76,7 @@ class CCode {
   void of(const nest::Lookup& s);
   void of(const nest::Shelve& s);
   void of(const nest::Unshelve& s);
+  void of(const nest::Choose& s);
   void of(const nest::Perform& s);
   void of(const nest::Stop& s);
   void of(const nest::Require& s);

@@ -116,6 +116,13 @@ struct Fetch {
   std::int64_t above;
 };
 
+/// Declares an array that is another one: `a` if the condition holds, else `b`.
+struct Choose {
+  ArrayId array;
+  Expr condition;
+  ArrayId a, b;
+};
+
 /// Exchanges the memory of two arrays of equal shape.
 struct Swap {
   ArrayId a, b;
@@ -187,8 +194,8 @@ struct Require {
 };
 
 struct Statement {
-  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Within, Strips, Fetch, Swap, Copy,
-               Born, SetSize, Growable, Push, Table, Lookup, Shelve, Unshelve, Perform, Stop, Require>
+  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Within, Strips, Fetch, Choose, Swap,
+               Copy, Born, SetSize, Growable, Push, Table, Lookup, Shelve, Unshelve, Perform, Stop, Require>
       kind;
 };
 

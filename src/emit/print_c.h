@@ -17,7 +17,7 @@ struct CParameter {
   };
   Kind kind;
   std::string name;
-  int position;  // of the input, size symbol (among those bound by inputs) or result
+  int position;                  // of the input, size symbol (among those bound by inputs) or result
   std::vector<Expr> shape = {};  // of an Output; in the pool of the program
 };
 

@@ -104,6 +104,9 @@ class LoopPrinter {
       line("if it is new, append " + show(push.value) + " to " + name(push.array));
   }
   void of(const Shelve& s) { line("put away " + name(s.array) + " in " + place(s.shelf, {s.at})); }
+  void of(const Choose& s) {
+    line("let " + name(s.array) + " be " + name(s.a) + " if " + show(s.condition) + ", else " + name(s.b));
+  }
   void of(const Unshelve& s) { line("take " + name(s.array) + " out of " + place(s.shelf, {s.at})); }
   void of(const Perform& s) { line("effect " + s.effect.kind); }
   void of(const Stop&) {}

@@ -12,8 +12,8 @@ namespace twill::nest {
 ///             after the other, and what is made of them in lanes again
 ///   scatters  values that go to places that data say: places and values in lanes, then one after the other
 ///   columns   that become rows: block by block
-/// Loops in lanes that would ask at each point whether an array is empty exist twice, and where they add up some
-/// points only, the others add nothing.
+/// Loops in lanes that would ask at each point whether an array is empty exist twice, and where they add up
+/// some points only, the others add nothing.
 void split_loops(Tables& tables, Code& code);
 
 }  // namespace twill::nest

@@ -255,6 +255,10 @@ Code StageNest::fold_into(const FoldGroup& group, const Role& role, Expr value) 
 
 Code StageNest::complete(Role& role, Expr value) {
   Code code;
+  if (role.grows) {
+    code.push_back({Push{role.buckets.values, role.buckets.values_count, value}});
+    return code;
+  }
   if (role.shape == Shape::Append) {
     const Role& counter = role.counts_for < 0 ? role : roles_[static_cast<std::size_t>(role.counts_for)];
     if (!first_pass_) code.push_back(t_.put(role.target, {t_.read(counter.running)}, value));
@@ -333,11 +337,13 @@ Code StageNest::scan_step(Role& role, Expr value) {
 Code StageNest::open(Role& role, int level) {
   Code code;
   if (!active(role)) return code;
-  if (begins_part_of_group(role, level)) append(code, open_buckets(role));
+  if (begins_part(role, level)) append(code, open_buckets(role));
   if (role.running && role.running_level == level) {
     if (role.shape == Shape::Append) {
       Expr start = t_.number(0);
-      if (!first_pass_ && role.output->offsets)
+      if (role.sliced)
+        start = start_of_slice(role, ranges_[0].lo);
+      else if (!first_pass_ && role.output->offsets)
         start = t_.read(*role.output->offsets, {row_of(role)});
       else if (!first_pass_ && part_)
         start = t_.read(role.starts, {t_.index(*part_)});
@@ -386,8 +392,8 @@ Code StageNest::close(Role& role, int level) {
     if (g == 1 && role.touched) done.push_back(t_.put(role.touched, {}, t_.pool().boolean(true)));
     add_guarded(code, g == 0 && role.touched ? t_.read(role.touched) : Expr{}, std::move(done));
   }
-  if (begins_part_of_group(role, level)) append(code, shelve_buckets(role));
-  if (!role.running || role.running_level != level || !first_pass_) return code;
+  if (begins_part(role, level)) append(code, shelve_buckets(role));
+  if (!role.running || role.running_level != level || !(first_pass_ || role.sliced)) return code;
   if (role.shape == Shape::Dense && !role.starts) return code;  // a scan that goes from end to end each time
   if (role.output->offsets) {
     code.push_back(
@@ -395,7 +401,9 @@ Code StageNest::close(Role& role, int level) {
   } else {
     std::vector<Expr> at;
     if (part_) at.push_back(t_.index(*part_));
-    code.push_back(t_.put(role.starts, at, t_.read(role.running)));
+    Expr count = t_.read(role.running);
+    if (role.sliced) count = t_.sub(count, start_of_slice(role, ranges_[0].lo));
+    code.push_back(t_.put(role.starts, at, count));
   }
   return code;
 }

@@ -7,9 +7,6 @@ namespace twill::nest {
 
 namespace {
 
-/// The places of what a part leaves behind, on its board of the shelf.
-enum Board : std::int64_t { keys_at = 0, table_at = 2, values_at = 4, numbers_at = 6, board = 8 };
-
 Code single(Statement statement) {
   Code code;
   code.push_back(std::move(statement));
@@ -27,7 +24,7 @@ Operator plus(Tables& t) { return {Scalar::I64, Prim::Add, {}, t.number(0), true
 }  // namespace
 
 /// Parts have buckets of their own, from the loop inside of that over parts on.
-bool StageNest::begins_part_of_group(const Role& role, int level) const {
+bool StageNest::begins_part(const Role& role, int level) const {
   return role.shelf && level > 0 && levels_[static_cast<std::size_t>(level) - 1].cut.kind == Cut::Kind::Parts;
 }
 
@@ -48,14 +45,26 @@ StageNest::Buckets StageNest::new_buckets(const Role& role, const std::string& s
     array = t_.new_array(name + "_" + what + suffix, type, {t_.read(count)});
   };
   Buckets buckets;
-  if (role.table_of < 0) {
+  if (role.shape == Shape::Group && role.table_of < 0) {
     const Type key = t_.program()[*output.keys].type;
     growable("seen", key, buckets.keys, buckets.count);
     buckets.table = t_.new_variable(name + "_table" + suffix, Scalar::I64);
   }
   growable("values", value, buckets.values, buckets.values_count);
-  if (output.offsets) growable("numbers", Scalar::I64, buckets.numbers, buckets.numbers_count);
+  if (role.shape == Shape::Group && output.offsets)
+    growable("numbers", Scalar::I64, buckets.numbers, buckets.numbers_count);
   return buckets;
+}
+
+/// A place for what the parts leave behind.
+Code StageNest::open_shelf(Role& role) {
+  const std::string name = t_.program()[role.output->array].name;
+  role.shelf = t_.new_array(name + "_shelf", Scalar::I64, {t_.mul(parts_, t_.number(board))});
+  return single({Allocate{role.shelf}});
+}
+
+Expr StageNest::on_board(Expr part, std::int64_t place) {
+  return t_.add(t_.mul(part, t_.number(board)), t_.number(place));
 }
 
 Code StageNest::open_group(Role& role) {
@@ -75,8 +84,7 @@ Code StageNest::open_group(Role& role) {
   }
   if (output.offsets) code.push_back({Born{as<SizeRef>(t_.program()[output.array].shape.front())->symbol}});
   if (role.schedule.merge == How::Partial) {
-    role.shelf = t_.new_array(name + "_shelf", Scalar::I64, {t_.mul(parts_, t_.number(board))});
-    code.push_back({Allocate{role.shelf}});
+    append(code, open_shelf(role));
   } else {
     append(code, open_buckets(role));
   }
@@ -86,7 +94,7 @@ Code StageNest::open_group(Role& role) {
 Code StageNest::open_buckets(const Role& role) {
   const Buckets& own = role.buckets;
   Code code;
-  if (role.table_of < 0) {
+  if (own.table && role.table_of < 0) {
     code.push_back({Growable{own.keys, own.count}});
     code.push_back({Table{own.table, own.keys, own.count}});
     code.push_back({Local{role.number, t_.number(0)}});
@@ -130,11 +138,9 @@ Code StageNest::into_bucket(const Role& role, Expr value) {
 /// At the end of a part.
 Code StageNest::shelve_buckets(const Role& role) {
   const Buckets& own = role.buckets;
-  const auto at = [&](std::int64_t place) {
-    return t_.add(t_.mul(t_.index(*part_), t_.number(board)), t_.number(place));
-  };
+  const auto at = [&](std::int64_t place) { return on_board(t_.index(*part_), place); };
   Code code;
-  if (role.table_of < 0) {
+  if (own.table && role.table_of < 0) {
     code.push_back({Shelve{own.keys, own.count, role.shelf, at(keys_at)}});
     code.push_back({Shelve{own.table, {}, role.shelf, at(table_at)}});
   }
@@ -164,9 +170,7 @@ Code StageNest::join_groups(const Role& role) {
 /// The buckets of a part join those of the first one; where values are collected, they get the numbers that
 /// their keys have among all.
 Code StageNest::join_part(const Role& role, Expr part) {
-  const auto at = [&](std::int64_t place) {
-    return t_.add(t_.mul(part, t_.number(board)), t_.number(place));
-  };
+  const auto at = [&](std::int64_t place) { return on_board(part, place); };
   const std::vector<const Role*> users = users_of_table(role);
   std::vector<Buckets> parts;
   for (const Role* user : users) parts.push_back(new_buckets(*user, "_part"));
@@ -223,7 +227,7 @@ Code StageNest::for_each_value(const Role& role, bool last,
   if (!role.shelf) return over(role.buckets);
   return single(each(t_, "p", t_.number(0), parts_, [&](Expr p) {
     const Buckets theirs = new_buckets(role, "_part");
-    const auto at = [&](std::int64_t place) { return t_.add(t_.mul(p, t_.number(board)), t_.number(place)); };
+    const auto at = [&](std::int64_t place) { return on_board(p, place); };
     Code code;
     code.push_back({Unshelve{theirs.numbers, theirs.numbers_count, role.shelf, at(numbers_at)}});
     if (last) code.push_back({Unshelve{theirs.values, {}, role.shelf, at(values_at)}});

@@ -8,6 +8,9 @@ namespace twill::nest {
 
 namespace {
 
+/// Memory for so many times the elements that there will be is not asked for.
+constexpr std::int64_t most_points = 8;
+
 Code single(Statement statement) {
   Code code;
   code.push_back(std::move(statement));
@@ -249,7 +252,15 @@ Code StageNest::bring_over(Role& role) {
 Code StageNest::open_append(Role& role) {
   const Output& output = *role.output;
   Code code;
+  if (role.grows) {
+    role.buckets = new_buckets(role, "");
+    if (role.counts_for < 0)
+      code.push_back({Born{as<SizeRef>(t_.program()[output.array].shape.front())->symbol}});
+    append(code, part_ ? open_shelf(role) : open_buckets(role));
+    return code;
+  }
   if (role.counts_for >= 0) return code;
+  if (role.sliced) return open_slices(role);
   code.push_back({Born{as<SizeRef>(t_.program()[output.array].shape.front())->symbol}});
   const std::string name = t_.program()[output.array].name + "_starts";
   if (output.offsets) {
@@ -270,7 +281,6 @@ Code StageNest::join_counts(Role& role) {
   if (role.counts_for >= 0) return {};
   const Output& output = *role.output;
   const Array array = t_.program()[output.array];
-  const SymbolId length = as<SizeRef>(array.shape.front())->symbol;
   const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
   Code code;
   if (output.offsets) {
@@ -280,23 +290,198 @@ Code StageNest::join_counts(Role& role) {
     sum.body.push_back(
         t_.accumulate(*output.offsets, {t_.add(row, t_.number(1))}, t_.read(*output.offsets, {row}), plus));
     code.push_back({std::move(sum)});
-    code.push_back({SetSize{length, t_.read(*output.offsets, {rows})}});
+    append(code, set_length(role, t_.read(*output.offsets, {rows})));
   } else if (part_) {
     const ArrayId total = t_.new_variable(array.name + "_total", Scalar::I64);
-    const DimId count = t_.new_index("count");
     code.push_back({Local{total, t_.number(0)}});
-    For sum{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_};
-    sum.body.push_back({Let{count, t_.read(role.starts, {t_.index(sum.index)})}});
-    sum.body.push_back(t_.put(role.starts, {t_.index(sum.index)}, t_.read(total)));
-    sum.body.push_back(t_.accumulate(total, {}, t_.index(count), plus));
-    code.push_back({std::move(sum)});
-    code.push_back({SetSize{length, t_.read(total)}});
+    code.push_back(starts_from_counts(role, total));
+    append(code, set_length(role, t_.read(total)));
   } else {
-    code.push_back({SetSize{length, t_.read(role.starts)}});
+    append(code, set_length(role, t_.read(role.starts)));
   }
-  append(code, allocate(output.array));
+  return code;
+}
+
+/// From how many elements each part has to where they begin; `total` is 0 before, and all of them after.
+Statement StageNest::starts_from_counts(const Role& role, ArrayId total) {
+  const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
+  const DimId count = t_.new_index("count");
+  For sum{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_};
+  sum.body.push_back({Let{count, t_.read(role.starts, {t_.index(sum.index)})}});
+  sum.body.push_back(t_.put(role.starts, {t_.index(sum.index)}, t_.read(total)));
+  sum.body.push_back(t_.accumulate(total, {}, t_.index(count), plus));
+  return {std::move(sum)};
+}
+
+/// The length of what is appended to, and memory for it and for all that has the same.
+Code StageNest::set_length(const Role& role, Expr length) {
+  Code code;
+  code.push_back({SetSize{as<SizeRef>(t_.program()[role.output->array].shape.front())->symbol, length}});
+  append(code, allocate(role.output->array));
   for (const Role& other : roles_)
     if (other.counts_for == role.position) append(code, allocate(other.output->array));
+  return code;
+}
+
+/// After the loops: the elements of all buffers together.
+Code StageNest::length_of_buffers(const Role& role) {
+  if (role.counts_for >= 0) return {};
+  if (!role.shelf) return set_length(role, t_.read(role.buckets.values_count));
+  const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
+  const ArrayId total = t_.new_variable(t_.program()[role.output->array].name + "_total", Scalar::I64);
+  Code code;
+  code.push_back({Local{total, t_.number(0)}});
+  For sum{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_};
+  sum.body.push_back(
+      t_.accumulate(total, {}, t_.read(role.shelf, {on_board(t_.index(sum.index), values_at + 1)}), plus));
+  code.push_back({std::move(sum)});
+  append(code, set_length(role, t_.read(total)));
+  return code;
+}
+
+/// The most elements that an iteration of the outermost loop appends, if they are few and all iterations are
+/// known; otherwise 0. Then there is memory for all before the loops: what is not written to costs nothing.
+std::int64_t StageNest::points_of_iteration(const Output& output) const {
+  if (stage_.dims.empty() || !is<Append>(output.combine[0]) || reads_data(stage_.dims[0].lo) ||
+      reads_data(stage_.dims[0].hi))
+    return 0;
+  std::int64_t points = 1;
+  for (std::size_t d = 1; d < stage_.dims.size(); ++d) {
+    if (is<Fold>(output.combine[d])) continue;
+    const Literal *lo = as<Literal>(stage_.dims[d].lo), *hi = as<Literal>(stage_.dims[d].hi);
+    if (!lo || !hi || hi->value.i - lo->value.i > most_points) return 0;
+    points *= std::max<std::int64_t>(1, hi->value.i - lo->value.i);
+    if (points > most_points) return 0;
+  }
+  return points;
+}
+
+/// Where the elements begin that are appended from an index of the outermost dimension on.
+Expr StageNest::start_of_slice(const Role& role, Expr first) {
+  if (first == stage_.dims[0].lo) return t_.number(0);
+  return t_.mul(t_.sub(first, stage_.dims[0].lo), t_.number(points_of_iteration(*role.output)));
+}
+
+/// Memory for as many elements as there can be. One part writes where they stay; several write to slices of
+/// other memory, from which the elements are copied.
+Code StageNest::open_slices(Role& counter) {
+  const Dim& dim = stage_.dims[0];
+  const Expr most = start_of_slice(counter, t_.max(dim.lo, dim.hi));
+  Code code;
+  code.push_back({Born{as<SizeRef>(t_.program()[counter.output->array].shape.front())->symbol}});
+  append(code, set_length(counter, most));
+  const std::string starts = t_.program()[counter.output->array].name + "_starts";
+  if (!part_) {
+    counter.starts = t_.new_variable(starts, Scalar::I64);
+    code.push_back({Local{counter.starts, t_.number(0)}});
+    return code;
+  }
+  counter.starts = t_.new_array(starts, Scalar::I64, {parts_});
+  code.push_back({Allocate{counter.starts}});
+  const Expr several = t_.compare(Prim::Gt, parts_, t_.number(1));
+  for (Role& role : roles_) {
+    if (&role != &counter && role.counts_for != counter.position) continue;
+    const Array array = t_.program()[role.output->array];
+    role.slices =
+        t_.new_array(array.name + "_slices", array.type, {t_.pool().select(several, most, t_.number(0))});
+    role.target = t_.new_array(array.name + "_place", array.type, {most});
+    code.push_back({Allocate{role.slices}});
+    code.push_back({Choose{role.target, several, role.slices, role.output->array}});
+  }
+  return code;
+}
+
+/// After the loops: how many there are, and where those of each part belong.
+Code StageNest::length_of_slices(const Role& role) {
+  if (role.counts_for >= 0) return {};
+  const Array array = t_.program()[role.output->array];
+  const SymbolId length = as<SizeRef>(array.shape.front())->symbol;
+  if (!part_) return single({SetSize{length, t_.read(role.starts)}});
+  const ArrayId total = t_.new_variable(array.name + "_total", Scalar::I64);
+  Code code;
+  code.push_back({Local{total, t_.number(0)}});
+  code.push_back(starts_from_counts(role, total));
+  code.push_back({SetSize{length, t_.read(total)}});
+  return code;
+}
+
+/// What parts have written to their slices goes where it belongs.
+Code StageNest::join_slices(const Role& role) {
+  if (!part_) return {};
+  const Dim& dim = stage_.dims[0];
+  const Role& counter = role.counts_for < 0 ? role : roles_[static_cast<std::size_t>(role.counts_for)];
+  const Expr several = t_.compare(Prim::Gt, parts_, t_.number(1));
+  const SymbolId length = as<SizeRef>(t_.program()[role.output->array].shape.front())->symbol;
+  For part{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_, .by = By::Core};
+  const Expr p = t_.index(part.index), next = t_.add(p, t_.number(1));
+  const Expr end = t_.pool().select(t_.compare(Prim::Lt, next, parts_),
+                                    t_.read(counter.starts, {t_.min(next, t_.sub(parts_, t_.number(1)))}),
+                                    t_.pool().size(length));
+  For each{.index = t_.new_index("e"), .lo = t_.read(counter.starts, {p}), .hi = end, .by = By::Simd};
+  const DimId shift = t_.new_index("shift");
+  const Expr from = start_of_slice(counter, t_.start_of_part(dim.lo, dim.hi, p, parts_));
+  part.body.push_back({Let{shift, t_.sub(from, t_.read(counter.starts, {p}))}});
+  const Expr e = t_.index(each.index);
+  each.body.push_back(t_.put(role.output->array, {e}, t_.read(role.slices, {t_.add(e, t_.index(shift))})));
+  part.body.push_back({std::move(each)});
+  If copy{several, {}, {}};
+  copy.then.push_back({std::move(part)});
+  Code code;
+  code.push_back({std::move(copy)});
+  code.push_back({Free{role.slices}});
+  return code;
+}
+
+/// What the buffers hold, one after the other.
+Code StageNest::join_buffers(const Role& role) {
+  const ArrayId array = role.output->array;
+  const auto copy = [&](const Buckets& from, Expr start) {
+    For each{
+        .index = t_.new_index("e"), .lo = t_.number(0), .hi = t_.read(from.values_count), .by = By::Simd};
+    const Expr e = t_.index(each.index);
+    each.body.push_back(t_.put(array, {t_.add(start, e)}, t_.read(from.values, {e})));
+    return single({std::move(each)});
+  };
+  if (!role.shelf) {
+    Code code = copy(role.buckets, t_.number(0));
+    code.push_back({Free{role.buckets.values}});
+    return code;
+  }
+  const std::string name = t_.program()[array].name;
+  const ArrayId starts = t_.new_array(name + "_starts", Scalar::I64, {parts_});
+  const ArrayId next = t_.new_variable(name + "_next", Scalar::I64);
+  const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
+  const auto part = [&](By by, const std::function<Code(Expr)>& body) {
+    For loop{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_, .by = by};
+    if (by == By::Core) loop.enough = t_.compare(Prim::Gt, parts_, t_.number(1));
+    loop.body = body(t_.index(loop.index));
+    return Statement{std::move(loop)};
+  };
+  Code code;
+  code.push_back({Allocate{starts}});
+  code.push_back({Local{next, t_.number(0)}});
+  code.push_back(part(By::Seq, [&](Expr p) {
+    Code body = single(t_.put(starts, {p}, t_.read(next)));
+    body.push_back(t_.accumulate(next, {}, t_.read(role.shelf, {on_board(p, values_at + 1)}), plus));
+    return body;
+  }));
+  const auto unshelved = [&](const Buckets& theirs, Expr p) {
+    return single({Unshelve{theirs.values, theirs.values_count, role.shelf, on_board(p, values_at)}});
+  };
+  code.push_back(part(By::Core, [&](Expr p) {
+    const Buckets theirs = new_buckets(role, "_part");
+    Code body = unshelved(theirs, p);
+    append(body, copy(theirs, t_.read(starts, {p})));
+    return body;
+  }));
+  code.push_back(part(By::Seq, [&](Expr p) {
+    const Buckets theirs = new_buckets(role, "_part");
+    Code body = unshelved(theirs, p);
+    body.push_back({Free{theirs.values}});
+    return body;
+  }));
+  code.push_back({Free{starts}});
+  code.push_back({Free{role.shelf}});
   return code;
 }
 
@@ -342,8 +527,17 @@ Code StageNest::join_partials(Role& role) {
 
 Code StageNest::epilogue() {
   Code code;
+  const auto once = [](const Role& role) { return role.grows || role.sliced; };
+  // A part that failed has left nothing.
+  if (part_ && std::ranges::any_of(roles_, once)) code.push_back({Stop{}});
+  for (const Role& role : roles_) {
+    if (role.grows) append(code, length_of_buffers(role));
+    if (role.sliced) append(code, length_of_slices(role));
+  }
   for (Role& role : roles_) {
-    if (role.shelf && role.table_of < 0) append(code, join_groups(role));
+    if (role.grows) append(code, join_buffers(role));
+    if (role.sliced) append(code, join_slices(role));
+    if (role.shape == Shape::Group && role.shelf && role.table_of < 0) append(code, join_groups(role));
     if (role.shape == Shape::Group) append(code, finish_group(role));
     if (role.partial) append(code, join_partials(role));
     if (role.starts && t_.program()[role.starts].rank() > 0) code.push_back({Free{role.starts}});

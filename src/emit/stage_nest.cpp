@@ -70,6 +70,9 @@ void StageNest::find_roles() {
       if (is<Append>(combine) && role.running_level < 0) role.running_level = l;
       if (role.scan_level >= 0 && l > role.scan_level && !is<Fold>(combine)) role.scan_in_memory = true;
     }
+    const bool once = role.shape == Shape::Append && role.schedule.merge == How::Partial;
+    role.sliced = once && points_of_iteration(output) > 0;
+    role.grows = once && !role.sliced;
     if (role.shape == Shape::Append && !output.offsets) {
       for (std::size_t k = i + 1; k < stage_.outputs.size(); ++k)
         if (is<Append>(stage_.outputs[k].combine.back()) &&
@@ -78,7 +81,7 @@ void StageNest::find_roles() {
     }
     for (std::size_t k = 0; k < i && role.table_of < 0; ++k)
       if (share_buckets(t_.program(), stage_.outputs[k], output)) role.table_of = static_cast<int>(k);
-    if (role.shape == Shape::Append && role.counts_for < 0)
+    if (role.shape == Shape::Append && role.counts_for < 0 && !role.grows)
       role.running = t_.new_variable(name + "_at", Scalar::I64);
     if (role.scan_dim >= 0 && !role.scan_in_memory) {
       const Operator& op = std::get<Scan>(output.combine[role.scan_dim]).op;
@@ -121,6 +124,7 @@ bool StageNest::active(const Role& role) const { return !first_pass_ || active_f
 
 bool StageNest::active_first(const Role& role) const {
   if (early_.contains(role.output->array) || role.read_back) return true;
+  if (role.grows || role.sliced) return false;
   return role.counts_for < 0 && (role.shape == Shape::Append || role.schedule.merge == How::TwoPass);
 }
 
@@ -153,7 +157,8 @@ bool StageNest::only_learns(const Role& role) const {
 
 bool StageNest::needs_two_passes() const {
   return std::any_of(roles_.begin(), roles_.end(), [](const Role& role) {
-    return role.shape == Shape::Append || role.schedule.merge == How::TwoPass;
+    return (role.shape == Shape::Append && !role.grows && !role.sliced) ||
+           role.schedule.merge == How::TwoPass;
   });
 }
 
@@ -173,7 +178,7 @@ Code StageNest::lower() {
 Code StageNest::between() {
   Code code;
   for (Role& role : roles_) {
-    if (role.shape == Shape::Append)
+    if (role.shape == Shape::Append && !role.grows && !role.sliced)
       append(code, join_counts(role));
     else if (role.schedule.merge == How::TwoPass)
       append(code, join_totals(role));

@@ -73,6 +73,9 @@ class StageNest {
     ArrayId table, keys, count, values, values_count, numbers, numbers_count;
   };
 
+  /// The places of what a part leaves behind, on its board of the shelf.
+  enum Board : std::int64_t { keys_at = 0, table_at = 2, values_at = 4, numbers_at = 6, board = 8 };
+
   struct Role {
     const Output* output = nullptr;
     OutputSchedule schedule;
@@ -91,6 +94,9 @@ class StageNest {
     int scan_level = -1;
     bool scan_in_memory = false;
     int counts_for = -1;  // append: the later role with the same length, which counts for both
+    bool grows = false;   // append: into buffers that grow, one for each part
+    bool sliced = false;  // append: into memory for all points, of which each part has a slice
+    ArrayId slices;       // that memory, if there are several parts
     // running state of a scan (the accumulator) or an append (the next position)
     ArrayId running, running_seen;
     int running_level = -1;
@@ -104,9 +110,9 @@ class StageNest {
     Expr view_origin;
     // group
     int table_of = -1;  // the earlier role whose table of keys it uses, or -1: it has one
-    Buckets buckets;
-    ArrayId number;  // of the bucket that the point belongs to
-    ArrayId shelf;   // where parts put their buckets
+    Buckets buckets;    // an append that grows has values only
+    ArrayId number;     // of the bucket that the point belongs to
+    ArrayId shelf;      // where parts put their buckets
   };
 
   /// What is known about the points of a dimension inside of its innermost loop in steps.
@@ -229,17 +235,28 @@ class StageNest {
   bool writes_box(const Role& role) const;
   bool can_loop_over_whole() const;
   Code join_counts(Role& role);
+  Statement starts_from_counts(const Role& role, ArrayId total);
+  Code set_length(const Role& role, Expr length);
+  Code length_of_buffers(const Role& role);
+  std::int64_t points_of_iteration(const Output& output) const;
+  Expr start_of_slice(const Role& role, Expr first);
+  Code open_slices(Role& counter);
+  Code length_of_slices(const Role& role);
+  Code join_slices(const Role& role);
+  Code join_buffers(const Role& role);
   Code join_totals(Role& role);
   Code join_partials(Role& role);
   Code allocate(ArrayId array);
   Expr zero_of(const Type& type);
 
   // stage_group.cpp: tables of keys, one for each part, and what becomes of them
-  bool begins_part_of_group(const Role& role, int level) const;
+  bool begins_part(const Role& role, int level) const;
   std::vector<const Role*> users_of_table(const Role& role) const;
   Buckets new_buckets(const Role& role, const std::string& suffix);
   Code open_group(Role& role);
   Code open_buckets(const Role& role);
+  Code open_shelf(Role& role);
+  Expr on_board(Expr part, std::int64_t place);
   Statement find_bucket(const Role& role, Expr key);
   Code into_bucket(const Role& role, Expr value);
   Code shelve_buckets(const Role& role);

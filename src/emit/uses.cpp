@@ -120,6 +120,12 @@ class Collector {
     write(s.a);
     write(s.b);
   }
+  void of(const Choose& s) {
+    declare(s.array);
+    expr(s.condition);
+    write(s.a);
+    write(s.b);
+  }
   void of(const Copy& s) {
     array(s.from);
     write(s.to);

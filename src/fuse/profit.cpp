@@ -70,6 +70,35 @@ std::optional<ArrayId> looked_up_with(const Program& program, const Stage& produ
   return found;
 }
 
+/// Does it call functions of the library, which take one number at a time?
+bool calls_library(const Program& program, Expr root) {
+  bool found = false;
+  visit(root, [&](Expr node) {
+    const auto* apply = as<Apply>(node);
+    const auto* invoke = as<Invoke>(node);
+    constexpr std::array instructions = {Prim::Sqrt, Prim::Floor, Prim::Ceil, Prim::Trunc, Prim::Fma};
+    if (apply && info(apply->prim).prim_class == PrimClass::Function &&
+        std::ranges::find(instructions, apply->prim) == instructions.end())
+      found = true;
+    if (invoke) found = found || calls_library(program, program[invoke->function].body);
+  });
+  return found;
+}
+
+/// Does the stage do much that lanes can share?
+bool is_for_lanes(const Program& program, const Stage& stage) {
+  bool calls = false;
+  for_each_expr(stage, [&](Expr root) { calls = calls || calls_library(program, root); });
+  return !calls && std::holds_alternative<Formula>(stage.body) && !runs_in_order(program, stage);
+}
+
+/// Does an output append one point after the other?
+bool appends_points(const Stage& stage) {
+  return std::ranges::any_of(stage.outputs, [](const Output& output) {
+    return !output.combine.empty() && is<Append>(output.combine.back());
+  });
+}
+
 }  // namespace
 
 std::optional<Reason> why_worse(const Program& program, const Stage& producer, int operations,
@@ -89,8 +118,13 @@ std::optional<Reason> why_worse(const Program& program, const Stage& producer, i
     return no("parallelism", "'" + consumer.name + "' runs in order, and it does not have to");
   if (any_is<Scan>(consumer))
     return no("twice", "'" + consumer.name + "' would compute its values in both of its passes");
+  if (appends_points(consumer) && is_for_lanes(program, producer))
+    return no("lanes",
+              "'" + consumer.name + "' takes one point after the other, and it many at once, in lanes");
   for (const Output& output : consumer.outputs) {
-    if (output.combine.empty() || !is<Append>(output.combine.back()) || !output.guard) continue;
+    // Without rows, it need not count before it writes (plan/growing.h).
+    if (output.combine.empty() || !is<Append>(output.combine.back()) || !output.guard || !output.offsets)
+      continue;
     bool asks = false;
     visit(output.guard, [&](Expr node) {
       const auto* read = as<Read>(node);
@@ -228,10 +262,14 @@ std::optional<Reason> why_worse_to_share(const Program& program, const Stage& fi
                              "' would jump through memory");
   }
   const bool twice = std::any_of(second.outputs.begin(), second.outputs.end(), [](const Output& output) {
-    return is<Scan>(output.combine.front()) || is<Append>(output.combine.back());
+    return is<Scan>(output.combine.front()) || (is<Append>(output.combine.back()) && output.offsets);
   });
   const bool reads_first = std::any_of(first.outputs.begin(), first.outputs.end(),
                                        [&](const Output& output) { return reads(second, output.array); });
+  if (reads_first && appends_points(second) && static_cast<int>(first.dims.size()) == depth &&
+      operations_of(first) > cheap_operations && is_for_lanes(program, first))
+    return no("lanes", "'" + second.name + "' takes one point after the other, and '" + first.name +
+                           "' many at once, in lanes");
   if (twice && reads_first && (first.dims.size() > 1 || operations_of(first) > cheap_operations))
     return no("twice", "'" + second.name + "' would compute '" + first.name + "' in both of its passes");
   return std::nullopt;

@@ -17,7 +17,8 @@ namespace {
 class Proposer {
  public:
   /// `shared`: so many outermost dimensions are not for this stage alone to decide about.
-  Proposer(const Stage& stage, Rng& rng, int shared = 0) : stage_(stage), rng_(rng), shared_(shared) {}
+  Proposer(const Stage& stage, Rng& rng, int shared = 0)
+      : stage_(stage), rng_(rng), shared_(shared), grows_(rng.chance(40)) {}
 
   Cluster propose() {
     Cluster cluster;
@@ -34,6 +35,7 @@ class Proposer {
     lanes(levels);
     const std::size_t before = levels.size();
     workers(levels, cluster);
+    growing(cluster);
     for (Tile& t : cluster.tiles) t.loop += static_cast<int>(levels.size() - before);
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) store(static_cast<int>(o), cluster);
     cluster.grain = rng_.pick({0, 0, 0, 5, 1000});
@@ -54,6 +56,7 @@ class Proposer {
   void outputs(int instance, int cut, Cluster& cluster, int local = 70) {
     Cluster alone;
     if (cut >= 0) merges(cut, alone);
+    growing(alone);
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
       if (rng_.chance(local))
         alone.stores.push_back({0, static_cast<int>(o), Keep::Local, -1});
@@ -183,9 +186,17 @@ class Proposer {
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
       const Combine& combine = stage_.outputs[o].combine[static_cast<std::size_t>(dim)];
       if (is<Cat>(combine)) continue;
-      const bool two = is<Scan>(combine) || is<Append>(combine);
+      const bool two = is<Scan>(combine) || (is<Append>(combine) && !grows_);
       cluster.merges.push_back({0, static_cast<int>(o), two != rng_.chance(5) ? How::TwoPass : How::Partial});
     }
+  }
+
+  /// What is appended without parts may grow as well.
+  void growing(Cluster& cluster) {
+    if (!grows_ || !cluster.merges.empty()) return;
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o)
+      if (std::ranges::any_of(stage_.outputs[o].combine, is<Append>))
+        cluster.merges.push_back({0, static_cast<int>(o), How::Partial});
   }
 
   void store(int o, Cluster& cluster) {
@@ -200,6 +211,7 @@ class Proposer {
   const Stage& stage_;
   Rng& rng_;
   int shared_;
+  bool grows_;  // what is appended goes into buffers that grow
 };
 
 /// Takes some stages out of a set, into a cluster of their own before or after it.

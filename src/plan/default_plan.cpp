@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "fuse/profit.h"
 #include "fuse/share.h"
+#include "plan/growing.h"
 #include "plan/legality.h"
 #include "plan/lifetimes.h"
 #include "plan/register_tile.h"
@@ -502,6 +503,7 @@ class Planner {
           planned_.sliced.insert(planned_.sliced.end(), group.tiles->sliced.begin(),
                                  group.tiles->sliced.end());
         } else if (auto cluster = together(group.stages, site)) {
+          let_appends_grow(program_, group.stages, site, *cluster);
           plan.clusters.push_back(std::move(*cluster));
         } else {
           refused_.insert(group.stages.front()->name);
@@ -511,6 +513,7 @@ class Planner {
       }
       const Stage& last = *order[first++];
       plan.clusters.push_back(stage(last, site));
+      let_appends_grow(program_, group.stages, site, plan.clusters.back());
       const std::vector<ChainLevel> levels = loops_of(plan.clusters.back())->chains.front();
       const bool parallel =
           inside_parallel ||

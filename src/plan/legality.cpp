@@ -273,10 +273,13 @@ class Judge {
     const std::optional<How> how = merge_of(position);
     const bool parts = !levels_.empty() && levels_.front().cut.kind == Cut::Kind::Parts;
     const Combine* cut = parts ? &output.combine[levels_.front().dim] : nullptr;
-    if (how && (!cut || is<Cat>(*cut)))
+    // Without parts, what is appended can grow, too.
+    const bool appends = std::ranges::any_of(output.combine, is<Append>);
+    if (how && (!cut || is<Cat>(*cut)) && !(appends && how == How::Partial))
       refuse("illegal-merge",
              "no dimension of '" + array_name(output) + "' is cut into parts that have to be merged");
     if (cut && !is<Cat>(*cut)) merged(output, *cut, how);
+    if (appends && how == How::Partial) grows(output);
     if (cut) meets_in_order(output, *cut);
     folds(output);
     for (std::size_t d = 0; d < stage_.dims.size(); ++d) {
@@ -305,6 +308,21 @@ class Judge {
       if (scan && scan->from == Direction::Right)
         refuse("illegal-merge", "the parts of '" + array_name(output) + "' meet from the left, and '" +
                                     dim_name(dim) + "' runs from the right");
+    }
+  }
+
+  /// Into buffers that grow, all that have the length together.
+  void grows(const Output& output) const {
+    const std::string name = "'" + array_name(output) + "'";
+    if (output.offsets)
+      refuse("illegal-merge", name + " has rows, whose lengths are counted before they are written");
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
+      const Output& other = stage_.outputs[o];
+      if (std::ranges::any_of(other.combine, is<Append>) && !other.offsets &&
+          program_[other.array].shape == program_[output.array].shape &&
+          merge_of(static_cast<int>(o)) != How::Partial)
+        refuse("illegal-merge",
+               "'" + array_name(other) + "' has the length of " + name + ", and only one of them grows");
     }
   }
 
@@ -358,7 +376,7 @@ class Judge {
         refuse("illegal-merge", name + " is folded as well as scattered");
       }
     } else if (is<Append>(cut)) {
-      need(How::TwoPass);
+      if (how != How::Partial) need(How::TwoPass);
       if (output.offsets) refuse("illegal-merge", "the rows of " + name + " are not cut into parts");
     } else if (const Group* group = std::get_if<Group>(&cut)) {
       need(How::Partial);
@@ -615,9 +633,10 @@ class Judge {
           refuse("illegal-alias", "'" + old + "' is read, and other points may write the same element");
       });
     });
-    const bool twice = std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [](const Output& o) {
-      return std::any_of(o.combine.begin(), o.combine.end(), [](const Combine& c) { return is<Append>(c); });
-    });
+    bool twice = false;
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o)
+      twice = twice || (std::ranges::any_of(stage_.outputs[o].combine, is<Append>) &&
+                        merge_of(static_cast<int>(o)) != How::Partial);
     if (twice && reads(stage_, output.array))
       refuse("illegal-alias", name + " is read by its own stage, which runs twice: first it counts");
     for (const Output& other : stage_.outputs) {

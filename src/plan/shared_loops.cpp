@@ -370,7 +370,14 @@ class Judge {
 
   /// Does the stage run through its points twice?
   bool has_two_passes(std::size_t i) const {
-    return any_is<Append>(*stages_[i]) ||
+    const auto counts = [&](const Output& output) {
+      const auto grows = [&](const Merge& merge) {
+        return merge.instance == static_cast<int>(i) && merge.how == How::Partial &&
+               &stages_[i]->outputs[static_cast<std::size_t>(merge.output)] == &output;
+      };
+      return std::ranges::any_of(output.combine, is<Append>) && std::ranges::none_of(cluster_.merges, grows);
+    };
+    return std::ranges::any_of(stages_[i]->outputs, counts) ||
            std::any_of(cluster_.merges.begin(), cluster_.merges.end(), [&](const Merge& merge) {
              return merge.instance == static_cast<int>(i) && merge.how == How::TwoPass;
            });
