@@ -889,6 +889,37 @@ def count_pairs(a, b):
     return dict(g=np.array([len(m) for m in g.values()], np.int64), g_keys=tuples(g, np.uint8, np.uint8))
 
 
+def whole(*shape, **limits):
+    return integers(*shape, type=np.int64, **limits)
+
+
+@example("zip.twill", on=[dict(a=doubles(n), b=doubles(m)) for n, m in [(0, 3), (1, 1), (40, 29), (7, 90)]],
+         folds=lambda a, b: min(len(a), len(b)))
+def dot(a, b):
+    n = min(len(a), len(b))
+    return dict(s=np.float64(math.fsum(a[:n] * b[:n])))
+
+
+@example("zip.twill", on=[dict(key=whole(n), v=whole(n), w=whole(n)) for n in (0, 1, 60)])
+def weighted(key, v, w):
+    kept = w > 0
+    g = buckets((key[kept] % 3).tolist(), (v * w)[kept].tolist())
+    return dict(g=np.array([sum(m) for m in g.values()], np.int64), g_keys=np.array(list(g), np.int64))
+
+
+@example("zip.twill",
+         on=[dict(a=whole(n), b=whole(m), c=whole(l)) for n, m, l in [(0, 0, 0), (1, 0, 2), (20, 3, 11)]])
+def joined(a, b, c):
+    both = np.concatenate([b, a])
+    return dict(every=np.concatenate([a, b, c]), squares=np.int64((np.concatenate([a, c]) ** 2).sum()),
+                big=both[both > 2] + 1)
+
+
+@example("zip.twill", on=[dict(a=whole(n), b=whole(n)) for n in (0, 1, 33)])
+def differences(a, b):
+    return dict(pairs=tuples(zip(a, b), np.int64, np.int64), d=(a - b)[a > b])
+
+
 ORDER = record(id=np.int64, customer=np.int32, amount=np.float64, discount=np.float64, date=np.int32)
 
 

@@ -723,6 +723,17 @@ const Case cases[] = {
       def f(x: i64[N]) -> y { p[i] = x[i] * (x[i] + 1) * (x[i] + 2) * (x[i] + 3) * (x[i] + 4) * (x[i] + 5) *
                                      (x[i] + 6) * (x[i] + 7) * (x[i] + 8) * (x[i] + 9)
                               y = [ v | v in p, v % 3 == 0 ] })"},
+    {"AZipOfThree", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> z { p[i] = x[i] % 10
+                                         z = [ a * b - c | (a, b, c) in zip(p, y, x), a > 2 ] })"},
+    {"AZipOfPairsThatIsUsed", {2, 0, 0}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[N]) -> (p, q) { p = zip(x, y)
+                                              q = [ a - b | (a, b) in p, a > b ] })"},
+    {"AConcatenationOfMapsInAFilter", {4, 0, 3}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> z { p[i] = x[i] % 10
+                                         q[i] = y[i] % 7
+                                         c = concat(p, q)
+                                         z = [ v * v | v in c, v > 2 ] })"},
     {"TwoGroupsByTheSameKeyAndTheirFolds", {6, 2, 6}, {1, 0, 0}, R"(
       def f(key: i64[N], x: i64[N], y: i64[N]) -> (k, l, s, t) { g = group [ (key[i] % 5, x[i] % 100) | i ]
                                                                  h = group [ (key[i] % 5, y[i]) | i ]

@@ -307,6 +307,12 @@ const Found found[] = {
         y[i, z < 4] = h[i, clamp(z - 1)] + 2 * h[i, z]
       }
     )"},
+    {"TheGreatestOfNaNs", R"(
+      def f(x: i64[N]) -> (a, b) {
+        a[i] = max(j < 3) (if x[i] > j then nan else 0.5 * j)
+        b[i] = min(j < 2) (if x[i] > j then nan else 0.5 * j)
+      }
+    )"},
     {"PointsWithoutALoopThatReplaceABox", R"(
       def f(x: i64[N + 1]) -> v { v[i < N] into x = 0 }
     )"},

@@ -31,12 +31,16 @@ struct Generator {
   enum class Kind : std::uint8_t {
     Test,     // `i`, `i < n`, `0 < i < n`: an index if new, a condition if not; or any condition
     Range,    // `i in a .. b`
-    Element,  // `x in xs`
+    Element,  // `x in xs`, `(x, y) in xs`
   };
   Kind kind = Kind::Test;
   Place place;
   std::string name;
+  std::vector<std::string> parts = {};  // of the element, if they have names; then `name` lists them
   AstPtr a, b;
+
+  /// What an index over the elements is called.
+  const std::string& index_name() const { return parts.empty() ? name : parts.front(); }
 };
 
 enum class AstKind : std::uint8_t {

@@ -151,6 +151,10 @@ void Lowering::unknown_function(const Ast& ast, const Context& context) const {
   if (vocabulary_.later.contains(ast.name))
     error("E0202", ast.place, "'" + ast.name + "' is used above its definition",
           "put the definition of '" + ast.name + "' first");
+  if (ast.name == "zip" || ast.name == "concat")
+    error(
+        "E0202", ast.place, "'" + ast.name + "' is for generators, and for a statement of its own",
+        ast.name == "zip" ? "write [ x + y | (x, y) in zip(a, b) ]" : "write [ x + 1 | x in concat(a, b) ]");
   static const std::map<std::string, std::string, std::less<>> elsewhere = {
       {"ln", "log"},      {"fabs", "abs"},   {"power", "pow"},    {"arctan", "atan"}, {"arcsin", "asin"},
       {"arccos", "acos"}, {"length", "len"}, {"isnan", "is_nan"}, {"isinf", "is_inf"}};
@@ -170,8 +174,8 @@ void Lowering::unknown_function(const Ast& ast, const Context& context) const {
 }
 
 bool Lowering::is_callable(const std::string& name) const {
-  return is_function_word(name) || vocabulary_.function_names.contains(name) ||
-         vocabulary_.definitions.contains(name);
+  return is_function_word(name) || name == "zip" || name == "concat" ||
+         vocabulary_.function_names.contains(name) || vocabulary_.definitions.contains(name);
 }
 
 const Statement* Lowering::current_statement() const {

@@ -232,6 +232,13 @@ class Lowering {
                        const std::vector<Expr>& conditions);
   void declare_inner(const Generator& generator, const std::vector<Generator>& all, Context& context,
                      std::vector<Dim>& dims, std::vector<Expr>& conditions);
+  /// `zip(a, b)` or `concat(a, b)`, unless the file has a function of that name.
+  bool is_joint(const Ast& ast) const;
+  void declare_joint(const Generator& generator, const std::vector<Generator>& all, Context& context,
+                     std::vector<Dim>& dims, std::vector<Expr>& conditions);
+  void declare_zip(const Generator& generator, Context& context, std::vector<Dim>& dims,
+                   const std::vector<Expr>& conditions);
+  void declare_parts(const Generator& generator, Context& context);
   void report_unknown(const Ast& ast, Context& context);
   /// Adds what of a generator may tell how far an index runs.
   static void note_walked(const Generator& generator, const Context& context, std::vector<AstPtr>& walked);
@@ -259,6 +266,7 @@ class Lowering {
   void constant(const Target& target, const Ast& value, Frame& frame);
   void copy(const Statement& statement, const View& source, Frame& frame);
   void collect(const Statement& statement, Frame& frame);
+  void collect_joint(const Statement& statement, Frame& frame);
   void group(const Statement& statement, Frame& frame);
   void scatter(const Statement& statement, Frame& frame);
   std::vector<Expr> declared_shape(const TypeAst& type, Context& context);

@@ -12,7 +12,7 @@ bool any_name(const std::string&) { return true; }
 
 /// The name that an index declaration on the left or in a fold declares, or "".
 std::string index_name(const Generator& g) {
-  if (g.kind != Generator::Kind::Test) return g.name;
+  if (g.kind != Generator::Kind::Test) return g.index_name();
   const auto index = as_index(g.a, any_name);
   return index ? index->name : std::string{};
 }
@@ -139,6 +139,7 @@ void Lowering::define(const Statement& s, Frame& frame) {
     case AstKind::List: return constant(single_target(s), value, frame);
     default: break;
   }
+  if (is_joint(value)) return collect_joint(s, frame);
   if (is_call(value)) return call_statement(s, frame);
   if (s.targets.size() == 1 && !s.targets[0].indexed && s.where.empty()) {
     const Target& target = s.targets[0];

@@ -10,10 +10,15 @@ bool ascending(const std::string& op) { return op == "<" || op == "<="; }
 bool descending(const std::string& op) { return op == ">" || op == ">="; }
 bool strict(const std::string& op) { return op == "<" || op == ">"; }
 
+/// Does the generator give the name to an element, or to a part of one?
+bool binds(const Generator& g, const std::string& name) {
+  return g.name == name || std::ranges::find(g.parts, name) != g.parts.end();
+}
+
 /// Is the name an index, or a local name, somewhere in the expression?
 bool declares_index(const Ast& ast, const std::string& name) {
   const auto here = [&](const Generator& g) {
-    if (g.kind != Generator::Kind::Test) return g.name == name;
+    if (g.kind != Generator::Kind::Test) return binds(g, name);
     return as_index(g.a, [&](const std::string& word) { return word == name; }).has_value();
   };
   return (ast.kind == AstKind::Let && ast.name == name) ||
@@ -43,7 +48,7 @@ bool declares_index(const Statement& s, const std::string& name) {
 /// Does the generator declare another index of this name? A comparison with an index that exists is a
 /// condition.
 bool declares(const Generator& generator, const std::string& name) {
-  if (generator.kind != Generator::Kind::Test) return generator.name == name;
+  if (generator.kind != Generator::Kind::Test) return binds(generator, name);
   return generator.a->kind == AstKind::Name && generator.a->name == name;
 }
 
@@ -282,13 +287,17 @@ void Lowering::declare(const std::vector<Generator>& generators, std::vector<Ast
     context.dims.push_back(std::move(dim));
   };
   for (const Generator& g : generators) {
-    if (g.kind != Generator::Kind::Test && declared_here(g.name)) continue;
-    if (g.kind == Generator::Kind::Element && g.a->kind == AstKind::Collect) {
-      declare_inner(g, generators, context, dims, conditions);
-      continue;
-    }
+    if (g.kind != Generator::Kind::Test && declared_here(g.index_name())) continue;
     if (g.kind == Generator::Kind::Element) {
-      declare_element(g, context, dims, conditions);
+      if (is_joint(*g.a)) {
+        declare_joint(g, generators, context, dims, conditions);
+        continue;
+      }
+      if (g.a->kind == AstKind::Collect)
+        declare_inner(g, generators, context, dims, conditions);
+      else
+        declare_element(g, context, dims, conditions);
+      declare_parts(g, context);
       continue;
     }
     if (g.kind == Generator::Kind::Range) {
@@ -326,6 +335,7 @@ void add_names(const Ast& ast, std::set<std::string>& names) {
   for (const AstPtr& arg : ast.args) add_names(*arg, names);
   for (const Generator& g : ast.generators) {
     names.insert(g.name);
+    names.insert(g.parts.begin(), g.parts.end());
     for (const AstPtr& part : {g.a, g.b})
       if (part) add_names(*part, names);
   }
@@ -345,6 +355,7 @@ void Lowering::declare_inner(const Generator& g, const std::vector<Generator>& a
   for (const Generator& other : all) {
     if (&other == &g) continue;
     taken.insert(other.name);
+    taken.insert(other.parts.begin(), other.parts.end());
     for (const AstPtr& part : {other.a, other.b})
       if (part) add_names(*part, taken);
   }
@@ -386,8 +397,8 @@ void Lowering::declare_element(const Generator& g, Context& context, std::vector
     limit("E0254", g.a->place, "running over the rows of a collection with several indices is not supported",
           "use indices: c[i, j]");
   Dim dim;
-  dim.id = add_index(g.name, g.place, *context.scope);
-  dim.name = g.name;
+  dim.id = add_index(g.index_name(), g.place, *context.scope);
+  dim.name = g.index_name();
   dim.place = g.place;
   const Expr index = pool_.index(dim.id, g.place);
   dim.lo = pool_.integer(0);

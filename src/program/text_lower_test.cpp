@@ -35,6 +35,7 @@ void free_names(const Ast& ast, std::set<std::string> bound, std::vector<const A
     return free_names(*ast.args[1], bound, names);
   }
   for (const Generator& g : ast.generators) {
+    bound.insert(g.parts.begin(), g.parts.end());
     if (g.kind != Generator::Kind::Test)
       bound.insert(g.name);
     else if (const auto index = as_index(g.a, [&](const std::string& name) { return !bound.contains(name); }))

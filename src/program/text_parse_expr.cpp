@@ -488,11 +488,32 @@ std::string Parser::operator_name() {
   expected("an operator", "+, *, min, max, and, or, bit_and, bit_or, xor, or the name of an op");
 }
 
+/// Is this `(x, y) in`?
+bool Parser::at_pattern() const {
+  if (!at("(")) return false;
+  std::size_t n = 1;
+  while (peek(n).kind == TokenKind::Name && peek(n + 1).text == "," && peek(n + 1).kind != TokenKind::Name)
+    n += 2;
+  return n > 1 && peek(n).kind == TokenKind::Name && peek(n + 1).text == ")" && peek(n + 2).text == "in" &&
+         peek(n + 2).kind == TokenKind::Name && !peek(n + 2).quoted;
+}
+
 Generator Parser::generator() {
   Generator g;
   g.place = peek().place;
-  if (peek().kind == TokenKind::Name && peek(1).text == "in" && !peek(1).quoted &&
-      peek(1).kind == TokenKind::Name) {
+  if (at_pattern()) {
+    g.kind = Generator::Kind::Element;
+    expect("(");
+    do {
+      g.parts.push_back(expect_name("a name").text);
+    } while (accept(","));
+    expect(")");
+    for (const std::string& part : g.parts) g.name += (g.name.empty() ? "(" : ", ") + part;
+    g.name += ")";
+    take();
+    g.a = expression();
+  } else if (peek().kind == TokenKind::Name && peek(1).text == "in" && !peek(1).quoted &&
+             peek(1).kind == TokenKind::Name) {
     g.name = expect_name("an index").text;
     take();
     g.a = expression();

@@ -73,6 +73,7 @@ class Parser {
   AstPtr over_collection(const Token& word, std::string op);
   void arrows(Ast& node);
   std::string operator_name();
+  bool at_pattern() const;
   Generator generator();
   std::vector<Generator> generators(std::string_view end);
   bool starts_body(bool minus) const;

@@ -72,14 +72,20 @@ class ShortFolds {
     });
   }
 
+  /// Is a single value what the operator makes of it and its identity? A float's sign of zero may change, if
+  /// the program is not strict; but the greatest of NaNs is minus infinity.
+  bool begins_with_first(const Operator& op) const {
+    if (op.prim && op.type.is_scalar() && !op.type.is_float()) return true;
+    return !program_.strict && (op.prim == Prim::Add || op.prim == Prim::Mul);
+  }
+
   void write_out(Stage& stage, const std::vector<std::size_t>& dims) {
     for (Output& output : stage.outputs) {
       const Operator op = std::get<Fold>(output.combine[dims.front()]).op;
       Expr sum;
       for_each_point(stage, dims, 0, output.value, [&](Expr value) {
         value = op.type.is_scalar() ? pool_.cast(op.type, value) : value;
-        // A float's sign of zero may change, if the program is not strict.
-        if (!sum && !program_.strict)
+        if (!sum && begins_with_first(op))
           sum = value;
         else
           sum = combined(pool_, op, sum ? sum : op.identity, value);
