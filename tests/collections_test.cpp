@@ -734,6 +734,17 @@ const Case cases[] = {
                                          q[i] = y[i] % 7
                                          c = concat(p, q)
                                          z = [ v * v | v in c, v > 2 ] })"},
+    {"AConcatenationBesideAnIndexOfItsName", {1, 1, 0}, {1, 1, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> z { z = [ v + k | k < 3, v in concat(x, y) ] })"},
+    {"AFilterWhoseElementsGoWhereTheirPositionsSay", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> h: i64[10] { p = [ v | v in x, v % 3 != 1 ]
+                                       h = scatter(+) { k * 3 % 10 <- p[k] % 100 | k } })"},
+    {"AFilterWhoseElementsAreGroupedByTheirPositions", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> g { p = [ v | v in x, v % 3 != 1 ]
+                              g = group(+) [ (k % 4, p[k] % 100) | k ] })"},
+    {"EverySecondElementOfAFilter", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> s { p = [ v % 100 | v in x, v % 3 != 1 ]
+                              s = sum(k, k % 2 == 0) p[k] * k })"},
     {"TwoGroupsByTheSameKeyAndTheirFolds", {6, 2, 6}, {1, 0, 0}, R"(
       def f(key: i64[N], x: i64[N], y: i64[N]) -> (k, l, s, t) { g = group [ (key[i] % 5, x[i] % 100) | i ]
                                                                  h = group [ (key[i] % 5, y[i]) | i ]

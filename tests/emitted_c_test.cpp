@@ -89,6 +89,21 @@ TEST(EmittedC, NamesMayMeanSomethingInC) {
   fs::remove(file);
 }
 
+TEST(EmittedC, OfAppendsInOnePassIsFreeOfWarnings) {
+  const fs::path file = fs::path(TWILL_BINARY).parent_path() / "emitted_appends_test.c";
+  Options options;
+  options.stop_after = "c";
+  for (const char* text :
+       {"def f(x: f64[N]) -> y { y = [ exp(v) | v in x, exp(v) > 2 ] }",
+        "def f(n: i64[N]) -> y { y = [ i | i < N, k < n[i], exp(0.1 * k) * sin(1.0 * i) > 0.5 ] }"}) {
+    SCOPED_TRACE(text);
+    const auto program = std::make_shared<const Program>(parse_program("f", text));
+    write_file(file, compile(program, detect_machine(), options).source->text);
+    EXPECT_EQ(warnings_about(file), "");
+  }
+  fs::remove(file);
+}
+
 TEST(EmittedC, PairsAreGatheredInOneGo) {
   Options options;
   options.stop_after = "c";

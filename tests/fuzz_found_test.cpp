@@ -313,6 +313,14 @@ const Found found[] = {
         b[i] = min(j < 2) (if x[i] > j then nan else 0.5 * j)
       }
     )"},
+    {"AShortFoldWithAnIdentityOfItsOwn", R"(
+      op at_least(i64) = max associative commutative { identity 0 }
+      op plus(f64) = + associative commutative { identity 1.0 }
+      def f(x: i64[N]) -> (a, b) {
+        a[i] = fold(at_least, j < 3) x[i] * (j + 1)
+        b[i] = fold(plus, j < 2) 0.5 * x[i] * (j + 1)
+      }
+    )"},
     {"PointsWithoutALoopThatReplaceABox", R"(
       def f(x: i64[N + 1]) -> v { v[i < N] into x = 0 }
     )"},

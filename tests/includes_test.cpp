@@ -44,7 +44,7 @@ const std::map<std::string, Names> doors = {
     {"CLI/", {"tools"}},
     {"hwloc", {"machine"}},
     {"png.h", {"run"}},
-    {"dlfcn.h", {"run", "cluster", "import"}},
+    {"dlfcn.h", {"base", "run", "cluster", "import"}},
     {"clang-c/", {"import"}},
     {"coin/", {"cluster"}},
     {"spawn.h", {"run"}},

@@ -1,14 +1,13 @@
 // C names for arrays, indices, sizes and types: readable, legal, and different from each other.
 #include "emit/c_names.h"
 
-#include <fmt/format.h>
+#include "base/system_functions.h"
 
-#include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
 #include <iterator>
-#include <memory>
 #include <set>
 #include <sstream>
 
@@ -95,14 +94,6 @@ std::string c_field(std::string_view name) {
       name.starts_with('_') &&
       (word.starts_with("f_") || (!word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) != 0));
   return (like_ours ? "_" : "") + std::string(name) + (means_something(stem) ? "_" : "");
-}
-
-bool is_system_function(const std::string& name) {
-  for (const char* library : {"libc.so.6", "libm.so.6"}) {
-    const std::unique_ptr<void, int (*)(void*)> handle(::dlopen(library, RTLD_LAZY), ::dlclose);
-    if (handle && ::dlsym(handle.get(), name.c_str())) return true;
-  }
-  return false;
 }
 
 CNames::CNames(const nest::Nest& nest) : nest_(nest), program_(*nest.program), taken_{"frame_"} {

@@ -49,10 +49,6 @@ class CNames {
 /// Letters, digits and underscores only, not starting with a digit.
 std::string identifier(std::string_view name);
 
-/// Has the C library a function of this name? One linked with it would call ours instead, or the other way
-/// round.
-bool is_system_function(const std::string& name);
-
 /// Does the name stand in the text of a source?
 bool mentions_word(std::string_view text, std::string_view name);
 

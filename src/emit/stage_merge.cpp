@@ -11,6 +11,28 @@ namespace {
 /// Memory for so many times the elements that there will be is not asked for.
 constexpr std::int64_t most_points = 8;
 
+/// Ranges that numbers in the program say are no longer than this where memory for all of them is.
+constexpr std::int64_t longest = 1 << 24;
+
+/// Is it no more than the lengths of a few arrays together? A product, or a number that somebody computed,
+/// may be any number.
+bool is_length(Expr e) {
+  if (as<SizeRef>(e)) return true;
+  if (const Literal* literal = as<Literal>(e)) return literal->value.i <= longest;
+  const Apply* apply = as<Apply>(e);
+  if (!apply) return false;
+  switch (apply->prim) {
+    case Prim::Min: return is_length(e->args[0]) || is_length(e->args[1]);
+    case Prim::Max:
+    case Prim::Add: return is_length(e->args[0]) && is_length(e->args[1]);
+    case Prim::Sub: {
+      const Literal* less = as<Literal>(e->args[1]);
+      return is_length(e->args[0]) && (as<SizeRef>(e->args[1]) || (less && less->value.i >= 0));
+    }
+    default: return false;
+  }
+}
+
 Code single(Statement statement) {
   Code code;
   code.push_back(std::move(statement));
@@ -342,14 +364,15 @@ Code StageNest::length_of_buffers(const Role& role) {
 /// The most elements that an iteration of the outermost loop appends, if they are few and all iterations are
 /// known; otherwise 0. Then there is memory for all before the loops: what is not written to costs nothing.
 std::int64_t StageNest::points_of_iteration(const Output& output) const {
-  if (stage_.dims.empty() || !is<Append>(output.combine[0]) || reads_data(stage_.dims[0].lo) ||
-      reads_data(stage_.dims[0].hi))
-    return 0;
+  if (stage_.dims.empty() || !is<Append>(output.combine[0]) || !is_length(stage_.dims[0].hi)) return 0;
+  const Literal* first = as<Literal>(stage_.dims[0].lo);
+  if (!first || first->value.i < 0) return 0;
   std::int64_t points = 1;
   for (std::size_t d = 1; d < stage_.dims.size(); ++d) {
     if (is<Fold>(output.combine[d])) continue;
     const Literal *lo = as<Literal>(stage_.dims[d].lo), *hi = as<Literal>(stage_.dims[d].hi);
-    if (!lo || !hi || hi->value.i - lo->value.i > most_points) return 0;
+    if (!lo || !hi || lo->value.i < -longest || hi->value.i > longest) return 0;
+    if (hi->value.i - lo->value.i > most_points) return 0;
     points *= std::max<std::int64_t>(1, hi->value.i - lo->value.i);
     if (points > most_points) return 0;
   }
@@ -476,7 +499,7 @@ Code StageNest::join_buffers(const Role& role) {
   }));
   code.push_back(part(By::Seq, [&](Expr p) {
     const Buckets theirs = new_buckets(role, "_part");
-    Code body = unshelved(theirs, p);
+    Code body = single({Unshelve{theirs.values, {}, role.shelf, on_board(p, values_at)}});
     body.push_back({Free{theirs.values}});
     return body;
   }));

@@ -141,7 +141,8 @@ class Judge {
     });
   }
 
-  /// Does the second stage use the array elsewhere than in values?
+  /// Does the second stage use the array elsewhere than in values? What is only put together while the loops
+  /// run, and nobody in them can read, has no part in a first pass.
   bool decides_by(ArrayId array) const {
     bool found = false;
     const auto look = [&](Expr e) { found = found || (e && mentions_array(e, array)); };
@@ -150,6 +151,8 @@ class Judge {
       look(dim.hi);
     }
     for (const Output& output : second_.outputs) {
+      const Combine& outermost = output.combine.front();
+      if (is<Fold>(outermost) || is<Scatter>(outermost) || is<Group>(outermost)) continue;
       look(output.guard);
       look(output.key);
       for (const Expr at : output.at) look(at);

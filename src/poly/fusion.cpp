@@ -125,8 +125,10 @@ std::optional<std::vector<int>> fused_groups(std::span<const Domain> statements,
     return numbers;
   };
   const Isolated end = Isolation(work, limits.patience).wait();
-  ensure(!end.died || end.late, "isl's scheduler ends or takes too long");
-  std::istringstream numbers(end.late ? "" : end.text);
+  // Who takes too much memory is killed as well.
+  const bool killed = end.died && end.died->starts_with("signal 9 ");
+  ensure(!end.died || end.late || killed, "isl's scheduler ends or takes too long");
+  std::istringstream numbers(end.died ? "" : end.text);
   std::vector<int> groups(statements.size());
   for (int& group : groups) {
     if (!(numbers >> group)) return std::nullopt;

@@ -310,6 +310,7 @@ class Lowering {
   ExprPool& pool_;
   std::vector<int> levels_;                    // by ArrayId
   std::map<int, std::vector<ArrayId>> open_;   // constants whose type is open, by ArrayId: all that share it
+  std::map<std::string, Generator> elements_;  // what the indices of the statement's folds run over
   std::set<std::string, std::less<>> taken_;   // names of arrays and sizes
   std::set<std::string, std::less<>> stages_;  // names of stages
   std::set<std::string, std::less<>> reserved_;            // names that the user defines somewhere

@@ -231,6 +231,7 @@ void Lowering::find_own_types(const Statement& s, Frame& frame, std::vector<Piec
 /// where clause that bound an index become its range, the others guards.
 void Lowering::declare_pieces(const Statement& s, std::vector<Piece>& pieces, Context& context,
                               std::vector<Dim>& dims, std::vector<AstPtr>& guards) {
+  elements_.clear();
   std::vector<std::string> order;
   const auto note = [&](const std::string& name) {
     if (!name.empty() && std::find(order.begin(), order.end(), name) == order.end()) order.push_back(name);

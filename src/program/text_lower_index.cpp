@@ -15,6 +15,21 @@ bool binds(const Generator& g, const std::string& name) {
   return g.name == name || std::ranges::find(g.parts, name) != g.parts.end();
 }
 
+bool same(const AstPtr& a, const AstPtr& b);
+
+/// Do both run over the same, and call it the same?
+bool same(const Generator& a, const Generator& b) {
+  return a.kind == b.kind && a.name == b.name && same(a.a, b.a) && same(a.b, b.b);
+}
+
+bool same(const AstPtr& a, const AstPtr& b) {
+  if (!a || !b) return !a && !b;
+  const auto equal = [](const auto& x, const auto& y) { return same(x, y); };
+  return a->kind == b->kind && a->name == b->name && a->op == b->op && a->words == b->words &&
+         a->number == b->number && std::ranges::equal(a->args, b->args, equal) &&
+         std::ranges::equal(a->generators, b->generators, equal);
+}
+
 /// Is the name an index, or a local name, somewhere in the expression?
 bool declares_index(const Ast& ast, const std::string& name) {
   const auto here = [&](const Generator& g) {
@@ -287,8 +302,15 @@ void Lowering::declare(const std::vector<Generator>& generators, std::vector<Ast
     context.dims.push_back(std::move(dim));
   };
   for (const Generator& g : generators) {
-    if (g.kind != Generator::Kind::Test && declared_here(g.index_name())) continue;
+    if (g.kind != Generator::Kind::Test && declared_here(g.index_name())) {
+      const auto known = elements_.find(g.index_name());
+      if (g.kind == Generator::Kind::Element && known != elements_.end() && !same(known->second, g))
+        error("E0239", g.place, "'" + g.index_name() + "' is an element of something else in this statement",
+              "give one of them another name, or make two statements");
+      continue;
+    }
     if (g.kind == Generator::Kind::Element) {
+      if (shared) elements_[g.index_name()] = g;
       if (is_joint(*g.a)) {
         declare_joint(g, generators, context, dims, conditions);
         continue;

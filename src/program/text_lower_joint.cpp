@@ -17,6 +17,11 @@ AstPtr less(const AstPtr& a, const AstPtr& b, const Place& place) {
   return std::make_shared<const Ast>(std::move(ast));
 }
 
+AstPtr zero(const Place& place) {
+  Ast ast{.kind = AstKind::Number, .place = place, .number = Number::of(Scalar::I64, 0), .weak = true};
+  return std::make_shared<const Ast>(std::move(ast));
+}
+
 bool stands_in(const Ast& ast, const std::string& name) {
   return ast.name == name ||
          std::ranges::any_of(ast.args, [&](const AstPtr& a) { return stands_in(*a, name); });
@@ -40,8 +45,11 @@ AstPtr one_after_the_other(const Ast& concat) {
     element = node(AstKind::If, "", {less(k, ends[i], place), elements[i], element}, place);
   Ast all{.kind = AstKind::Collect, .place = place, .args = {element}};
   Generator g;
+  g.kind = Generator::Kind::Range;
   g.place = place;
-  g.a = less(k, ends.back(), place);
+  g.name = name;
+  g.a = zero(place);
+  g.b = ends.back();
   all.generators.push_back(std::move(g));
   return std::make_shared<const Ast>(std::move(all));
 }
@@ -50,7 +58,8 @@ AstPtr one_after_the_other(const Ast& concat) {
 
 bool Lowering::is_joint(const Ast& ast) const {
   return ast.kind == AstKind::Call && (ast.name == "zip" || ast.name == "concat") &&
-         !vocabulary_.function_names.contains(ast.name) && !vocabulary_.definitions.contains(ast.name);
+         !vocabulary_.function_names.contains(ast.name) && !vocabulary_.definitions.contains(ast.name) &&
+         !vocabulary_.later.contains(ast.name);
 }
 
 void Lowering::declare_joint(const Generator& g, const std::vector<Generator>& all, Context& context,
@@ -63,6 +72,26 @@ void Lowering::declare_joint(const Generator& g, const std::vector<Generator>& a
     if (arg->kind == AstKind::Collect || is_joint(*arg))
       error("E0234", arg->place, "'" + g.a->name + "' joins arrays and collections that have names",
             "define it in a statement of its own: c = ...");
+    const Collection* nested = collection(*arg, context);
+    if (nested && nested->offsets)
+      limit("E0254", arg->place, "'" + g.a->name + "' of the rows of a nested collection is not supported",
+            "use an index: c[r]");
+    const std::optional<View> array = view(*arg, context);
+    const std::size_t rank =
+        array ? program_[array->array].shape.size() - array->prefix.size() : std::size_t{0};
+    if (rank == 0)
+      error("E0234", arg->place, "'" + g.a->name + "' joins arrays and collections",
+            "each of them has a length");
+    if (rank > 1 && (g.a->name == "concat" || g.parts.empty()))
+      error("E0234", arg->place, "the elements of this array are rows",
+            g.a->name == "zip" ? "give them names of their own: (r, s) in zip(a, b)"
+                               : "'concat' joins arrays of one dimension");
+  }
+  for (std::size_t p = 0; p < g.parts.size(); ++p) {
+    if (std::find(g.parts.begin(), g.parts.begin() + static_cast<std::ptrdiff_t>(p), g.parts[p]) !=
+        g.parts.begin() + static_cast<std::ptrdiff_t>(p))
+      error("E0203", g.place, "'" + g.parts[p] + "' stands twice in '" + g.name + "'",
+            "each part has a name of its own");
   }
   if (g.a->name == "zip") return declare_zip(g, context, dims, conditions);
   Generator joined = g;
@@ -89,13 +118,7 @@ void Lowering::declare_zip(const Generator& g, Context& context, std::vector<Dim
   std::vector<View> elements;
   std::vector<Expr> lengths;
   for (const AstPtr& arg : args) {
-    const Collection* nested = collection(*arg, context);
-    if (nested && nested->offsets)
-      limit("E0254", arg->place, "'zip' of the rows of a nested collection is not supported",
-            "use an index: c[r]");
     std::optional<View> array = view(*arg, context);
-    if (!array || program_[array->array].shape.size() == array->prefix.size())
-      error("E0234", arg->place, "'zip' joins arrays and collections", "each of them has a length");
     const Expr length = array->base ? array->length : extent(*array, 0);
     if (std::ranges::find(lengths, length) == lengths.end()) lengths.push_back(length);
     array->prefix.push_back(array->base ? pool_.apply(Prim::Add, {array->base, index}) : index);
@@ -138,6 +161,9 @@ void Lowering::declare_parts(const Generator& g, Context& context) {
 
 /// `c = concat(a, b)` and `c = zip(a, b)` collect all elements.
 void Lowering::collect_joint(const Statement& s, Frame& frame) {
+  if (const Target& target = s.targets.front(); target.indexed)
+    error("E0202", s.value->place, "'" + s.value->name + "' is a whole collection",
+          "write " + target.name + " = " + s.value->name + "(...)");
   Statement all = s;
   Ast collected{.kind = AstKind::Collect, .place = s.value->place};
   Generator g;

@@ -88,7 +88,15 @@ class Positions {
            });
   }
 
-  /// Is the position nowhere but in values, and there in no other subscript than the collection's?
+  /// Where an output combines its points in any way that does not have to be counted first, the number of an
+  /// element may decide about everything.
+  static bool may_decide(const Output& output) {
+    return is<Fold>(output.combine.front()) || is<Scatter>(output.combine.front()) ||
+           is<Group>(output.combine.front());
+  }
+
+  /// Is the position nowhere but in values, or where outputs let it decide, and there in no other subscript
+  /// than the collection's?
   bool uses_as_number(const Stage& consumer) const {
     const DimId own = consumer.dims.front().id;
     const Expr length = consumer.dims.front().hi, index = program_.pool->index(own);
@@ -115,10 +123,13 @@ class Positions {
       if (!no(consumer.dims[d].lo) || !no(consumer.dims[d].hi)) return false;
     for (const Output& output : consumer.outputs) {
       if (output.value && elsewhere(output.value, true)) return false;
+      const bool decides = may_decide(output);
       for (const Expr e : {output.guard, output.key})
-        if (e && elsewhere(e, false)) return false;
-      const bool map = output.at.size() == 1 && output.at.front() == index;
-      if (!map && !std::all_of(output.at.begin(), output.at.end(), no)) return false;
+        if (e && elsewhere(e, decides)) return false;
+      const bool map = output.at.size() == 1 && output.at.front() == index && !decides;
+      const bool fits = std::all_of(output.at.begin(), output.at.end(),
+                                    [&](Expr e) { return decides ? !elsewhere(e, true) : no(e); });
+      if (!map && !fits) return false;
     }
     for (const Effect& effect : consumer.effects) {
       if (effect.guard && elsewhere(effect.guard, false)) return false;
@@ -168,8 +179,13 @@ class Positions {
         return node == index ? number : Expr{};
       });
     };
-    for (Output& output : consumer.outputs)
+    for (Output& output : consumer.outputs) {
       if (output.value) output.value = counted(output.value);
+      if (!may_decide(output)) continue;
+      for (Expr* e : {&output.guard, &output.key})
+        if (*e) *e = counted(*e);
+      for (Expr& e : output.at) e = counted(e);
+    }
     for (Effect& effect : consumer.effects)
       for (auto& argument : effect.arguments)
         if (Expr* e = std::get_if<Expr>(&argument)) *e = counted(*e);

@@ -75,7 +75,9 @@ class ShortFolds {
   /// Is a single value what the operator makes of it and its identity? A float's sign of zero may change, if
   /// the program is not strict; but the greatest of NaNs is minus infinity.
   bool begins_with_first(const Operator& op) const {
-    if (op.prim && op.type.is_scalar() && !op.type.is_float()) return true;
+    if (!op.prim || !op.type.is_scalar()) return false;
+    if (op.identity != builtin_operator(pool_, *op.prim, op.type).identity) return false;
+    if (!op.type.is_float()) return true;
     return !program_.strict && (op.prim == Prim::Add || op.prim == Prim::Mul);
   }
 

@@ -1,6 +1,7 @@
 // `twill build`: C source, header and static library for builds that know nothing of Twill.
 #include "base/error.h"
 #include "base/files.h"
+#include "base/system_functions.h"
 #include "driver/compile.h"
 #include "emit/c_names.h"
 #include "run/process.h"
