@@ -263,8 +263,7 @@ Code StageNest::complete(Role& role, Expr value) {
     const Role& counter = role.counts_for < 0 ? role : roles_[static_cast<std::size_t>(role.counts_for)];
     if (!first_pass_) code.push_back(t_.put(role.target, {t_.read(counter.running)}, value));
     if (role.counts_for >= 0) return code;
-    const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
-    code.push_back(t_.accumulate(role.running, {}, t_.number(1), plus));
+    code.push_back(t_.accumulate(role.running, {}, t_.number(1), t_.plus()));
     return code;
   }
   if (role.shape == Shape::Group) {

@@ -19,8 +19,6 @@ Statement each(Tables& t, const std::string& name, Expr lo, Expr hi, const std::
   return {std::move(loop)};
 }
 
-Operator plus(Tables& t) { return {Scalar::I64, Prim::Add, {}, t.number(0), true, true}; }
-
 }  // namespace
 
 /// Parts have buckets of their own, from the loop inside of that over parts on.
@@ -145,6 +143,8 @@ Code StageNest::shelve_buckets(const Role& role) {
     code.push_back({Shelve{own.table, {}, role.shelf, at(table_at)}});
   }
   code.push_back({Shelve{own.values, own.values_count, role.shelf, at(values_at)}});
+  if (role.grows && role.starts)
+    code.push_back(t_.put(role.starts, {t_.index(*part_)}, t_.read(own.values_count)));
   if (own.numbers) code.push_back({Shelve{own.numbers, own.numbers_count, role.shelf, at(numbers_at)}});
   return code;
 }
@@ -259,14 +259,14 @@ Code StageNest::finish_group(const Role& role) {
     code.push_back(each(t_, "e", zero, t_.add(groups, one),
                         [&](Expr e) { return single(t_.put(*output.offsets, {e}, zero)); }));
     append(code, for_each_value(role, false, [&](Expr number, Expr) {
-             return single(t_.accumulate(*output.offsets, {t_.add(number, one)}, one, plus(t_)));
+             return single(t_.accumulate(*output.offsets, {t_.add(number, one)}, one, t_.plus()));
            }));
     const ArrayId next = t_.new_array(t_.program()[output.array].name + "_next", Scalar::I64, {groups});
     code.push_back({Allocate{next}});
     code.push_back(each(t_, "e", zero, groups, [&](Expr e) {
       Code body = single(t_.put(next, {e}, t_.read(*output.offsets, {e})));
       body.push_back(
-          t_.accumulate(*output.offsets, {t_.add(e, one)}, t_.read(*output.offsets, {e}), plus(t_)));
+          t_.accumulate(*output.offsets, {t_.add(e, one)}, t_.read(*output.offsets, {e}), t_.plus()));
       return body;
     }));
     const SymbolId length = as<SizeRef>(t_.program()[output.array].shape.front())->symbol;
@@ -276,7 +276,7 @@ Code StageNest::finish_group(const Role& role) {
              const DimId bucket = t_.new_index("number");
              Code body = single({Let{bucket, number}});
              body.push_back(t_.put(output.array, {t_.read(next, {t_.index(bucket)})}, value));
-             body.push_back(t_.accumulate(next, {t_.index(bucket)}, one, plus(t_)));
+             body.push_back(t_.accumulate(next, {t_.index(bucket)}, one, t_.plus()));
              return body;
            }));
     code.push_back({Free{next}});

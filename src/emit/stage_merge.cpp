@@ -279,23 +279,30 @@ Code StageNest::open_append(Role& role) {
     if (role.counts_for < 0)
       code.push_back({Born{as<SizeRef>(t_.program()[output.array].shape.front())->symbol}});
     append(code, part_ ? open_shelf(role) : open_buckets(role));
+    if (part_ && role.counts_for < 0) append(code, open_starts(role));
     return code;
   }
   if (role.counts_for >= 0) return code;
   if (role.sliced) return open_slices(role);
   code.push_back({Born{as<SizeRef>(t_.program()[output.array].shape.front())->symbol}});
-  const std::string name = t_.program()[output.array].name + "_starts";
   if (output.offsets) {
     append(code, allocate(*output.offsets));
     code.push_back(t_.put(*output.offsets, {t_.number(0)}, t_.number(0)));
-  } else if (part_) {
-    role.starts = t_.new_array(name, Scalar::I64, {parts_});
-    code.push_back({Allocate{role.starts}});
   } else {
-    role.starts = t_.new_variable(name, Scalar::I64);
-    code.push_back({Local{role.starts, t_.number(0)}});
+    append(code, open_starts(role));
   }
   return code;
+}
+
+/// For how many elements each part has, and then for where they begin; or for how many there are.
+Code StageNest::open_starts(Role& role) {
+  const std::string name = t_.program()[role.output->array].name + "_starts";
+  if (part_) {
+    role.starts = t_.new_array(name, Scalar::I64, {parts_});
+    return single({Allocate{role.starts}});
+  }
+  role.starts = t_.new_variable(name, Scalar::I64);
+  return single({Local{role.starts, t_.number(0)}});
 }
 
 /// After counting: where each part or row starts, the length, and memory for it.
@@ -303,14 +310,13 @@ Code StageNest::join_counts(Role& role) {
   if (role.counts_for >= 0) return {};
   const Output& output = *role.output;
   const Array array = t_.program()[output.array];
-  const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
   Code code;
   if (output.offsets) {
     const Expr rows = t_.sub(t_.program()[*output.offsets].shape.front(), t_.number(1));
     For sum{.index = t_.new_index("row"), .lo = t_.number(0), .hi = rows};
     const Expr row = t_.index(sum.index);
-    sum.body.push_back(
-        t_.accumulate(*output.offsets, {t_.add(row, t_.number(1))}, t_.read(*output.offsets, {row}), plus));
+    sum.body.push_back(t_.accumulate(*output.offsets, {t_.add(row, t_.number(1))},
+                                     t_.read(*output.offsets, {row}), t_.plus()));
     code.push_back({std::move(sum)});
     append(code, set_length(role, t_.read(*output.offsets, {rows})));
   } else if (part_) {
@@ -326,12 +332,11 @@ Code StageNest::join_counts(Role& role) {
 
 /// From how many elements each part has to where they begin; `total` is 0 before, and all of them after.
 Statement StageNest::starts_from_counts(const Role& role, ArrayId total) {
-  const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
   const DimId count = t_.new_index("count");
   For sum{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_};
   sum.body.push_back({Let{count, t_.read(role.starts, {t_.index(sum.index)})}});
   sum.body.push_back(t_.put(role.starts, {t_.index(sum.index)}, t_.read(total)));
-  sum.body.push_back(t_.accumulate(total, {}, t_.index(count), plus));
+  sum.body.push_back(t_.accumulate(total, {}, t_.index(count), t_.plus()));
   return {std::move(sum)};
 }
 
@@ -345,19 +350,21 @@ Code StageNest::set_length(const Role& role, Expr length) {
   return code;
 }
 
-/// After the loops: the elements of all buffers together.
-Code StageNest::length_of_buffers(const Role& role) {
+/// After loops that write once: how many there are, and where those of each part belong.
+Code StageNest::length_of_parts(const Role& role) {
   if (role.counts_for >= 0) return {};
-  if (!role.shelf) return set_length(role, t_.read(role.buckets.values_count));
-  const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
-  const ArrayId total = t_.new_variable(t_.program()[role.output->array].name + "_total", Scalar::I64);
+  Expr length = role.grows ? t_.read(role.buckets.values_count) : t_.read(role.starts);
   Code code;
-  code.push_back({Local{total, t_.number(0)}});
-  For sum{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_};
-  sum.body.push_back(
-      t_.accumulate(total, {}, t_.read(role.shelf, {on_board(t_.index(sum.index), values_at + 1)}), plus));
-  code.push_back({std::move(sum)});
-  append(code, set_length(role, t_.read(total)));
+  if (part_) {
+    const ArrayId total = t_.new_variable(t_.program()[role.output->array].name + "_total", Scalar::I64);
+    code.push_back({Local{total, t_.number(0)}});
+    code.push_back(starts_from_counts(role, total));
+    length = t_.read(total);
+  }
+  if (role.grows)
+    append(code, set_length(role, length));
+  else
+    code.push_back({SetSize{as<SizeRef>(t_.program()[role.output->array].shape.front())->symbol, length}});
   return code;
 }
 
@@ -393,14 +400,8 @@ Code StageNest::open_slices(Role& counter) {
   Code code;
   code.push_back({Born{as<SizeRef>(t_.program()[counter.output->array].shape.front())->symbol}});
   append(code, set_length(counter, most));
-  const std::string starts = t_.program()[counter.output->array].name + "_starts";
-  if (!part_) {
-    counter.starts = t_.new_variable(starts, Scalar::I64);
-    code.push_back({Local{counter.starts, t_.number(0)}});
-    return code;
-  }
-  counter.starts = t_.new_array(starts, Scalar::I64, {parts_});
-  code.push_back({Allocate{counter.starts}});
+  append(code, open_starts(counter));
+  if (!part_) return code;
   const Expr several = t_.compare(Prim::Gt, parts_, t_.number(1));
   for (Role& role : roles_) {
     if (&role != &counter && role.counts_for != counter.position) continue;
@@ -411,20 +412,6 @@ Code StageNest::open_slices(Role& counter) {
     code.push_back({Allocate{role.slices}});
     code.push_back({Choose{role.target, several, role.slices, role.output->array}});
   }
-  return code;
-}
-
-/// After the loops: how many there are, and where those of each part belong.
-Code StageNest::length_of_slices(const Role& role) {
-  if (role.counts_for >= 0) return {};
-  const Array array = t_.program()[role.output->array];
-  const SymbolId length = as<SizeRef>(array.shape.front())->symbol;
-  if (!part_) return single({SetSize{length, t_.read(role.starts)}});
-  const ArrayId total = t_.new_variable(array.name + "_total", Scalar::I64);
-  Code code;
-  code.push_back({Local{total, t_.number(0)}});
-  code.push_back(starts_from_counts(role, total));
-  code.push_back({SetSize{length, t_.read(total)}});
   return code;
 }
 
@@ -470,40 +457,22 @@ Code StageNest::join_buffers(const Role& role) {
     code.push_back({Free{role.buckets.values}});
     return code;
   }
-  const std::string name = t_.program()[array].name;
-  const ArrayId starts = t_.new_array(name + "_starts", Scalar::I64, {parts_});
-  const ArrayId next = t_.new_variable(name + "_next", Scalar::I64);
-  const Operator plus{Scalar::I64, Prim::Add, {}, t_.number(0), true, true};
-  const auto part = [&](By by, const std::function<Code(Expr)>& body) {
+  const Role& counter = role.counts_for < 0 ? role : roles_[static_cast<std::size_t>(role.counts_for)];
+  // All cores copy; then one gives the memory back.
+  const auto each_part = [&](By by) {
+    const Buckets theirs = new_buckets(role, "_part");
     For loop{.index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_, .by = by};
+    const Expr p = t_.index(loop.index);
     if (by == By::Core) loop.enough = t_.compare(Prim::Gt, parts_, t_.number(1));
-    loop.body = body(t_.index(loop.index));
+    const ArrayId length = by == By::Core ? theirs.values_count : ArrayId{};
+    loop.body.push_back({Unshelve{theirs.values, length, role.shelf, on_board(p, values_at)}});
+    append(loop.body,
+           by == By::Core ? copy(theirs, t_.read(counter.starts, {p})) : single({Free{theirs.values}}));
     return Statement{std::move(loop)};
   };
   Code code;
-  code.push_back({Allocate{starts}});
-  code.push_back({Local{next, t_.number(0)}});
-  code.push_back(part(By::Seq, [&](Expr p) {
-    Code body = single(t_.put(starts, {p}, t_.read(next)));
-    body.push_back(t_.accumulate(next, {}, t_.read(role.shelf, {on_board(p, values_at + 1)}), plus));
-    return body;
-  }));
-  const auto unshelved = [&](const Buckets& theirs, Expr p) {
-    return single({Unshelve{theirs.values, theirs.values_count, role.shelf, on_board(p, values_at)}});
-  };
-  code.push_back(part(By::Core, [&](Expr p) {
-    const Buckets theirs = new_buckets(role, "_part");
-    Code body = unshelved(theirs, p);
-    append(body, copy(theirs, t_.read(starts, {p})));
-    return body;
-  }));
-  code.push_back(part(By::Seq, [&](Expr p) {
-    const Buckets theirs = new_buckets(role, "_part");
-    Code body = single({Unshelve{theirs.values, {}, role.shelf, on_board(p, values_at)}});
-    body.push_back({Free{theirs.values}});
-    return body;
-  }));
-  code.push_back({Free{starts}});
+  code.push_back(each_part(By::Core));
+  code.push_back(each_part(By::Seq));
   code.push_back({Free{role.shelf}});
   return code;
 }
@@ -553,10 +522,8 @@ Code StageNest::epilogue() {
   const auto once = [](const Role& role) { return role.grows || role.sliced; };
   // A part that failed has left nothing.
   if (part_ && std::ranges::any_of(roles_, once)) code.push_back({Stop{}});
-  for (const Role& role : roles_) {
-    if (role.grows) append(code, length_of_buffers(role));
-    if (role.sliced) append(code, length_of_slices(role));
-  }
+  for (const Role& role : roles_)
+    if (once(role)) append(code, length_of_parts(role));
   for (Role& role : roles_) {
     if (role.grows) append(code, join_buffers(role));
     if (role.sliced) append(code, join_slices(role));

@@ -361,8 +361,7 @@ Code StageNest::point_loop(int level, DimId index, Expr lo, Expr hi) {
         loop.reductions.push_back({group.accumulator, group.op});
     }
     if (role.shape == Shape::Append && first_pass_) {
-      loop.reductions.push_back(
-          {role.running, Operator{Scalar::I64, Prim::Add, {}, t_.number(0), true, true}});
+      loop.reductions.push_back({role.running, t_.plus()});
     }
   }
   loop.body = from(level + 1);

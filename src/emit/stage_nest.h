@@ -237,11 +237,11 @@ class StageNest {
   Code join_counts(Role& role);
   Statement starts_from_counts(const Role& role, ArrayId total);
   Code set_length(const Role& role, Expr length);
-  Code length_of_buffers(const Role& role);
+  Code length_of_parts(const Role& role);
+  Code open_starts(Role& role);
   std::int64_t points_of_iteration(const Output& output) const;
   Expr start_of_slice(const Role& role, Expr first);
   Code open_slices(Role& counter);
-  Code length_of_slices(const Role& role);
   Code join_slices(const Role& role);
   Code join_buffers(const Role& role);
   Code join_totals(Role& role);

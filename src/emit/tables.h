@@ -35,6 +35,9 @@ class Tables {
     return pool_.read(array, program_[array].type, std::move(at));
   }
 
+  /// The sum of integers.
+  Operator plus() { return {Scalar::I64, Prim::Add, {}, number(0), true, true}; }
+
   /// op(a, b).
   Expr combine(const Operator& op, Expr a, Expr b) { return combined(pool_, op, a, b); }
 

@@ -83,6 +83,26 @@ struct Ast {
   int depth = 1;
 };
 
+// Expressions that nobody wrote.
+
+inline AstPtr node(AstKind kind, std::string name, std::vector<AstPtr> args, const Place& place) {
+  Ast ast{.kind = kind, .place = place, .name = std::move(name), .args = std::move(args)};
+  return std::make_shared<const Ast>(std::move(ast));
+}
+
+inline AstPtr integer(std::int64_t value, const Place& place) {
+  Ast ast{.kind = AstKind::Number, .place = place, .number = Number::of(Scalar::I64, value), .weak = true};
+  return std::make_shared<const Ast>(std::move(ast));
+}
+
+inline AstPtr comparison_of(AstPtr a, std::string op, AstPtr b, const Place& place) {
+  Ast ast{.kind = AstKind::Compare,
+          .place = place,
+          .words = {std::move(op)},
+          .args = {std::move(a), std::move(b)}};
+  return std::make_shared<const Ast>(std::move(ast));
+}
+
 struct Argument {  // of an effect
   bool is_text = false;
   std::string text;

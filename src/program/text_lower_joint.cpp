@@ -7,21 +7,6 @@ namespace twill::text {
 
 namespace {
 
-AstPtr node(AstKind kind, std::string name, std::vector<AstPtr> args, const Place& place) {
-  Ast ast{.kind = kind, .place = place, .name = std::move(name), .args = std::move(args)};
-  return std::make_shared<const Ast>(std::move(ast));
-}
-
-AstPtr less(const AstPtr& a, const AstPtr& b, const Place& place) {
-  Ast ast{.kind = AstKind::Compare, .place = place, .words = {"<"}, .args = {a, b}};
-  return std::make_shared<const Ast>(std::move(ast));
-}
-
-AstPtr zero(const Place& place) {
-  Ast ast{.kind = AstKind::Number, .place = place, .number = Number::of(Scalar::I64, 0), .weak = true};
-  return std::make_shared<const Ast>(std::move(ast));
-}
-
 bool stands_in(const Ast& ast, const std::string& name) {
   return ast.name == name ||
          std::ranges::any_of(ast.args, [&](const AstPtr& a) { return stands_in(*a, name); });
@@ -42,13 +27,13 @@ AstPtr one_after_the_other(const Ast& concat) {
   }
   AstPtr element = elements.back();
   for (std::size_t i = elements.size() - 1; i-- > 0;)
-    element = node(AstKind::If, "", {less(k, ends[i], place), elements[i], element}, place);
+    element = node(AstKind::If, "", {comparison_of(k, "<", ends[i], place), elements[i], element}, place);
   Ast all{.kind = AstKind::Collect, .place = place, .args = {element}};
   Generator g;
   g.kind = Generator::Kind::Range;
   g.place = place;
   g.name = name;
-  g.a = zero(place);
+  g.a = integer(0, place);
   g.b = ends.back();
   all.generators.push_back(std::move(g));
   return std::make_shared<const Ast>(std::move(all));

@@ -8,24 +8,6 @@
 namespace twill::text {
 namespace {
 
-AstPtr node(AstKind kind, std::string name, std::vector<AstPtr> args, const Place& place) {
-  Ast ast{.kind = kind, .place = place, .name = std::move(name), .args = std::move(args)};
-  return std::make_shared<const Ast>(std::move(ast));
-}
-
-AstPtr integer(std::int64_t value, const Place& place) {
-  Ast ast{.kind = AstKind::Number, .place = place, .number = Number::of(Scalar::I64, value), .weak = true};
-  return std::make_shared<const Ast>(std::move(ast));
-}
-
-AstPtr comparison_of(AstPtr a, std::string op, AstPtr b, const Place& place) {
-  Ast ast{.kind = AstKind::Compare,
-          .place = place,
-          .words = {std::move(op)},
-          .args = {std::move(a), std::move(b)}};
-  return std::make_shared<const Ast>(std::move(ast));
-}
-
 /// Names in an expression that nothing binds, in order.
 void free_names(const Ast& ast, std::set<std::string> bound, std::vector<const Ast*>& names) {
   if (ast.kind == AstKind::Name && !bound.contains(ast.name)) names.push_back(&ast);
