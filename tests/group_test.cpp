@@ -53,6 +53,16 @@ void agrees_in_parts(const std::string& text) {
   }
 }
 
+/// The loops of the same plan with two parts.
+std::string loops_in_parts(const std::string& text) {
+  const auto program = program_of(text);
+  Options options;
+  options.plan = plan_in_parts(*program, 2, By::Core);
+  options.simplify = false;
+  options.stop_after = "nest";
+  return print_loops(*compile(program, two_cores(), options).nest);
+}
+
 TEST(GroupInParts, Sums) {
   agrees_in_parts("def f(key: i32[N], v: i32[N]) -> g { g = group(+) [ (key[i], v[i]) | i ] }");
 }
@@ -209,13 +219,7 @@ TEST(AppendInParts, Slices) {
   const std::string text =
       "def f(key: i32[N], v: i32[N]) -> y { y = [ (key[i], v[i]) | i, exp(0.1 * v[i]) > 2 ] }";
   agrees_in_parts(text);
-  const auto program = program_of(text);
-  Options options;
-  options.plan = plan_in_parts(*program, 2, By::Core);
-  options.simplify = false;
-  options.stop_after = "nest";
-  const std::string loops = print_loops(*compile(program, two_cores(), options).nest);
-  EXPECT_THAT(loops, testing::HasSubstr("let y_place be y_slices if parts > 1, else y\n"));
+  EXPECT_THAT(loops_in_parts(text), testing::HasSubstr("let y_place be y_slices if parts > 1, else y\n"));
 }
 
 TEST(AppendInParts, SlicesOfSeveralPointsAndOutputs) {
@@ -234,13 +238,7 @@ TEST(AppendInParts, Grows) {
   const std::string text =
       "def f(key: i32[N], v: i32[N]) -> y { y = [ v[i] - k | i, k < v[i] % 4, exp(0.1 * key[i]) > k ] }";
   agrees_in_parts(text);
-  const auto program = program_of(text);
-  Options options;
-  options.plan = plan_in_parts(*program, 2, By::Core);
-  options.simplify = false;
-  options.stop_after = "nest";
-  const std::string loops = print_loops(*compile(program, two_cores(), options).nest);
-  EXPECT_THAT(loops, testing::HasSubstr("growing buffer y_values\n"));
+  EXPECT_THAT(loops_in_parts(text), testing::HasSubstr("growing buffer y_values\n"));
 }
 
 TEST(AppendInParts, GrowsBesideOthers) {
