@@ -75,6 +75,7 @@ const Case cases[] = {
     {"AShiftedElementIsReadOnce", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y { p[i < N + 1] = i * i
                               y[i < N] = p[i + 1] - x[i] })"},
+    // Better than two loops: the two elements are a slice that the consumer's loop keeps, and no array.
     {"TwoElementsAreASlice", {2, 0, 1}, {1, 1, 0}, R"(
       def f(x: f64[N]) -> y { p[i < N + 1] = i * i
                               y[i < N] = p[i + 1] - p[i] * x[i] })"},
@@ -143,6 +144,7 @@ const Case cases[] = {
     {"AFilterGuardsADivision", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { p = [ v % 3 | v in x, v % 3 != 0 ]
                               y[k] = 100 / p[k] })"},
+    // Better than a loop of its own: the position is a number that is counted while the filter runs.
     {"ThePositionOfAnElementIsUsed", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { p = [ v | v in x, v > 0 ]
                               y[k] = p[k] + k })"},
@@ -159,6 +161,15 @@ const Case cases[] = {
     {"ThePositionOfAnElementReadsAnotherArray", {2, 0, 1}, {2, 0, 1}, R"(
       def f(x: i64[N], w: i64[N]) -> y { p = [ v % 100 | v in x, v % 3 == 1 ]
                                          y[k] = p[k] * w[pad(k)] })"},
+    {"AFilterWhoseElementsGoWhereTheirPositionsSay", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> h: i64[10] { p = [ v | v in x, v % 3 != 1 ]
+                                       h = scatter(+) { k * 3 % 10 <- p[k] % 100 | k } })"},
+    {"AFilterWhoseElementsAreGroupedByTheirPositions", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> g { p = [ v | v in x, v % 3 != 1 ]
+                              g = group(+) [ (k % 4, p[k] % 100) | k ] })"},
+    {"EverySecondElementOfAFilter", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> s { p = [ v % 100 | v in x, v % 3 != 1 ]
+                              s = sum(k, k % 2 == 0) p[k] * k })"},
     {"ThePositionOfAnElementIsPrinted", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) { p = [ v % 100 | v in x, v % 3 == 1 ]
                          for k < len(p) { print(k, p[k]) } })"},
@@ -213,6 +224,7 @@ const Case cases[] = {
     {"AFlatMapReadsItsProducerInTheOuterLoop", {2, 1, 1}, {1, 1, 0}, R"(
       def f(x: i64[N]) -> y { p[i] = x[i] % 1000
                               y = [ 10 * p[i] + j | i, j < 3 ] })"},
+    // Better than 1+3: arrays that are folded are folded element by element, and none is made for a point.
     {"AMapAndItsConsumersOfAllKinds", {6, 2, 1}, {1, 2, 0}, R"(
       def f(x: i64[N], w: i64[M]) -> (a, b, c, d, e) { p[i] = x[i] % 1000
                                                        a[i] = p[i] + 1
@@ -221,6 +233,7 @@ const Case cases[] = {
                                                        d = sum(i) p[i]
                                                        stage e(i < N, j < M) {
  out e: i64[M] at [j] = fold(+, i) cat(j) p[i] * (w[j] % 100) } })"},
+    // Better than 1+4, for the same reason.
     {"AFilterAndItsConsumersOfAllKinds", {6, 2, 1}, {1, 2, 0}, R"(
       def f(x: i64[N], w: i64[M]) -> (a, b, c, d, e) { p = [ v % 1000 | v in x, v % 3 == 1 ]
                                                        a[k] = p[k] + 1
@@ -229,6 +242,7 @@ const Case cases[] = {
                                                        d = sum(k) p[k]
                                                        stage e(k < len(p), j < M) {
  out e: i64[M] at [j] = fold(+, k) cat(j) p[k] * (w[j] % 100) } })"},
+    // Better than 1+5, for the same reason.
     {"AFlatMapAndItsConsumersOfAllKinds", {6, 3, 1}, {1, 3, 0}, R"(
       def f(n: i64, w: i64[M]) -> (a, b, c, d, e) { p = [ 10 * i + j | i < n, j < 4 ]
                                                     a[k] = p[k] + 1
@@ -309,6 +323,7 @@ const Case cases[] = {
                          for i < N { print("a", p[i]) }
                          for i < N { print("b", p[i]) }
                          for i < N { print("c", p[i]) } })"},
+    // Better than two loops: nobody can see the order of effects of different kinds.
     {"EffectsOfTwoKinds", {2, 0, 0}, {1, 0, 0}, R"(
       effect note
       def f(x: i64[N]) { for i < N { print("a", x[i]) }
@@ -319,6 +334,7 @@ const Case cases[] = {
                          for i < N { print("a", p[i]) }
                          for i < N { note("b", p[i]) }
                          for i < N { print("c", p[i]) } })"},
+    // Not done before: the effect happens in the loop of who reads the value, as often and in the same order.
     {"AnEffectInWhatIsReadAsWell", {3, 0, 2}, {1, 0, 0}, R"(
       effect note
       def f(x: i64[N]) -> y { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
@@ -326,6 +342,7 @@ const Case cases[] = {
                               q[i] = 2 * p[i]
                               stage y(i < N) { out y: i64[N] at [i] = cat(i) q[i] + 1
                                                note(q[i]) } })"},
+    // Better than two loops: the effects are of different kinds.
     {"TwoChainsWithEffectsMeet", {5, 0, 4}, {1, 0, 0}, R"(
       effect note
       def f(x: i64[N]) -> z { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
@@ -416,6 +433,7 @@ const Case cases[] = {
       def f(x: i64[N], w: i64[M]) -> m { p = [ a * b | a in x, b in w ]
                                          m = (sum(k) p[k]) / max(len(p), 1) })"},
     // ---- nothing, and one
+    // Better than one loop: what is folded is nothing, which is the identity.
     {"EmptyThenMapForeachReduce", {4, 0, 2}, {0, 0, 0}, R"(
       def f(x: i64[N]) -> s { p = [ v | v in x, 1 > 2 ]
                               q[k] = p[k] + 1
@@ -426,11 +444,13 @@ const Case cases[] = {
                          for v in p { print("never", v) }
                          q = [ v | v in x, v % 3 == 1 ]
                          for v in q { print("now", v) } })"},
+    // Better than one loop: a fold of one element is that element.
     {"SingletonThenMapForeachReduce", {4, 0, 2}, {0, 0, 1}, R"(
       def f(n: i64) -> s { p[i < 1] = n
                            q[k] = p[k] + 1
                            for k < 1 { print(q[k]) }
                            s = sum(k) q[k] })"},
+    // Better than two loops: ranges with lengths that are equal by number or by symbol are one range.
     {"ReconstructedProducers", {4, 0, 2}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (y, z) { p[i < N] = 1
                                    q[i < N] = 1
@@ -444,6 +464,7 @@ const Case cases[] = {
       def f(x: f64[N], u0: f64[N], T: i64) -> u { u = seq t < T % 4 from u0 { a[i] = x[i] * 2
                                                                               k[i] = a[i] + exp(x[i])
                                                                               u[i] = u[i] * 0.5 + k[i] } })"},
+    // Not done before: what became the same for all points is hoisted and considered again.
     {"FusionMakesALoopInvariantAndThenItFuses", {4, 1, 2}, {2, 0, 0}, R"(
       def f(x: f64[N], w: f64[M]) -> (y, z) { a[i < N] = 3
                                               s[i] = sum(j) w[j] * a[i]
@@ -463,11 +484,14 @@ const Case cases[] = {
       def f(x: i64[N]) -> z { p[i] = x[i] % 100
                               q[i < N] = 3 * i
                               z[i] = p[i] * q[i] })"},
+    // Better than three loops: element 0 is a value of its own, and positions are counted.
     {"ElementZeroOfAProducerAndThePositionInAFilter", {4, 0, 1}, {2, 0, 0}, R"(
       def f(x: i64[N]) -> (a, b, c) { p[i < 8] = 3 * i + len(x)
                                       a[i < 8] = p[0] + i
                                       b = [ p[0] * i | i < 8, i % 3 != 1 ]
                                       c[k] = b[k] + k })"},
+    // Better than two loops: element 0 is computed where it is needed, so nobody waits for the producer's
+    // loop.
     {"ElementZeroOfAProducerAndAMapOverAFilter", {4, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (a, b, c) { p[i < 8] = 3 * i + len(x)
                                       a = [ p[0] + i | i < 8, i % 2 == 0 ]
@@ -486,6 +510,7 @@ const Case cases[] = {
     {"ASharedSubexpressionOfAFilterAndItsValue", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { p = [ x[i] * x[i] % 100 | i, x[i] * x[i] % 100 > 10 ]
                               y[k] = p[k] + 1 })"},
+    // Better than 1+5, for the same reason.
     {"AFlatMapWithAConditionAndItsConsumersOfAllKinds", {6, 3, 1}, {1, 3, 0}, R"(
       def f(n: i64, w: i64[M]) -> (a, b, c, d, e) { p = [ 10 * i + j | i < n, j < 4, (i + j) % 3 != 1 ]
                                                     a[k] = p[k] + 1
@@ -494,6 +519,7 @@ const Case cases[] = {
                                                     d = sum(k) p[k]
                                                     stage e(k < len(p), j < M) {
  out e: i64[M] at [j] = fold(+, k) cat(j) p[k] * (w[j] % 100) } })"},
+    // Better than 1+6, for the same reason.
     {"AFlatMapOfFlatMapsAndItsConsumersOfAllKinds", {6, 4, 1}, {1, 4, 0}, R"(
       def f(n: i64, w: i64[M]) -> (a, b, c, d, e) { p = [ 10 * i + j + h | i < n, j < 4, h < 3 ]
                                                     a[k] = p[k] + 1
@@ -502,6 +528,7 @@ const Case cases[] = {
                                                     d = sum(k) p[k]
                                                     stage e(k < len(p), j < M) {
  out e: i64[M] at [j] = fold(+, k) cat(j) p[k] * (w[j] % 100) } })"},
+    // Better than 2+4: the filter is hoisted once, and all consumers share the loop over it.
     {"AFlatMapOfAFilterThatIsTheSameForAll", {7, 3, 2}, {2, 3, 1}, R"(
       def f(x: i64[N], w: i64[M], n: i64) -> (a, b, c, d, e) { q = [ v % 100 | v in x, v % 3 == 1 ]
                                                                p = [ v + i | i < n, v in q ]
@@ -532,12 +559,14 @@ const Case cases[] = {
                                                  z[i] = p[i] * q[i]
                                                  r[i] = x[i] - y[i]
                                                  s[i] = r[i] })"},
+    // Better than two loops: an element further on is computed where it is needed.
     {"AZipAndALaterConsumerAtAnotherElement", {5, 0, 3}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (z, r) { p[i] = x[i] % 100
                                    q[i < N] = 3 * i
                                    z[i] = p[i] * q[i]
                                    w[i] = z[i] % 7
                                    r[i] = p[N - 1 - i] + w[i] })"},
+    // Better than two loops: element 0 is computed where it is needed.
     {"AProducerInASetIsReadAtZeroAsWell", {4, 0, 1}, {1, 0, 0}, R"(
       def f(n: i64) -> (a, b, c) { p[i < 8] = n * i
                                    a[i < 8] = p[i] + 1
@@ -583,9 +612,11 @@ const Case cases[] = {
                                         }
                                         out y: i64[n] at [k] = cat(k) 2 * k
                                       } })"},
+    // Better than 1+1: an element of an inner array is substituted down to its value.
     {"AnElementOfAnArrayOfArrays", {2, 1, 2}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> s { c = [ [ x[i] % 100 + k | k < 4 ] | i < N ]
                               s[i < N] = c[i][2] })"},
+    // Better than 1+1: rows that are known to be equally long are no collections.
     {"AllElementsOfAnArrayOfArrays", {3, 2, 2}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (s, t) { c = [ [ x[i] % 100 + k | k < 4 ] | i < N ]
                                    s[i < N] = sum(j) c[i][j]
@@ -630,6 +661,7 @@ const Case cases[] = {
                                       m[k] = p[k] * 2
                                       for v in m { print(v) }
                                       s = sum(k) m[k] })"},
+    // Better than 2+1: nothing is left of the inner loop once its length is known.
     {"FusionMakesAnotherLoopDead", {3, 2, 2}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (y, n) { p[i, j < 3] = x[i] + j
                                    q[i, j < 3] = p[i, j] * 2
@@ -677,6 +709,18 @@ const Case cases[] = {
                                                 h = group(max) [ (key[i] % 5, x[i]) | i ]
                                                 a[b] = g.keys[b] * g[b]
                                                 b[b] = h.keys[b] - h[b] })"},
+    {"TwoGroupsByTheSameKeyAndTheirFolds", {6, 2, 6}, {1, 0, 0}, R"(
+      def f(key: i64[N], x: i64[N], y: i64[N]) -> (k, l, s, t) { g = group [ (key[i] % 5, x[i] % 100) | i ]
+                                                                 h = group [ (key[i] % 5, y[i]) | i ]
+                                                                 k[b] = g.keys[b]
+                                                                 l[b] = len(h[b])
+                                                                 s[b] = sum(j) g[b][j]
+                                                                 t[b] = max(j) h[b][j] })"},
+    {"AGroupByPairsOfNarrowNumbersAndBooleans", {1, 0, 0}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { y = group(+) [ ((v % 3 == 0, i8(v % 5), v % 2 == 0), v % 100) | v in x ] })"},
+    {"AGroupByPairsOfBooleansAndNumbers", {1, 0, 0}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { y = group(+) [ ((v % 3 == 0, i16(v % 5)), v % 100) | v in x ] })"},
+    // ---- scans
     {"AScanOfAFilter", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { p = [ v % 7 | v in x, v % 3 != 1 ]
                               y[k] = scan(+, k) p[k] })"},
@@ -688,6 +732,7 @@ const Case cases[] = {
     {"AScanOfAFilterFromTheRight", {2, 0, 1}, {2, 0, 1}, R"(
       def f(x: i64[N]) -> y { p = [ v % 7 | v in x, v % 3 != 1 ]
                               y[k] = scan_right(+, k) p[k] })"},
+    // ---- ranges that are computed, and lists made on the spot
     {"AFlatMapThatGoesAsFarAsAComputedElement", {2, 1, 1}, {1, 1, 0}, R"(
       def f(x: i64[N]) -> y { p[i] = x[i] % 7
                               y = [ v * 10 + m | v in p, m < v ] })"},
@@ -701,10 +746,7 @@ const Case cases[] = {
     {"TwoListsMadeOnTheSpotWithTheSameNames", {1, 3, 0}, {1, 3, 0}, R"(
       def f(x: i64[N]) -> y { y = [ u - w | v in x, u in [ v + k | k < 2 ],
                                             w in [ v * k + k_2 | k < 3, k_2 < 2 ] ] })"},
-    {"AGroupByPairsOfNarrowNumbersAndBooleans", {1, 0, 0}, {1, 0, 0}, R"(
-      def f(x: i64[N]) -> y { y = group(+) [ ((v % 3 == 0, i8(v % 5), v % 2 == 0), v % 100) | v in x ] })"},
-    {"AGroupByPairsOfBooleansAndNumbers", {1, 0, 0}, {1, 0, 0}, R"(
-      def f(x: i64[N]) -> y { y = group(+) [ ((v % 3 == 0, i16(v % 5)), v % 100) | v in x ] })"},
+    // ---- costly conditions: points are visited once
     {"AFilterOfWhatALibraryFunctionSays", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: f64[N]) -> y { e[i] = exp(x[i]) * sin(x[i])
                               y = [ v | v in e, v > 0.5 ] })"},
@@ -723,6 +765,7 @@ const Case cases[] = {
       def f(x: i64[N]) -> y { p[i] = x[i] * (x[i] + 1) * (x[i] + 2) * (x[i] + 3) * (x[i] + 4) * (x[i] + 5) *
                                      (x[i] + 6) * (x[i] + 7) * (x[i] + 8) * (x[i] + 9)
                               y = [ v | v in p, v % 3 == 0 ] })"},
+    // ---- several collections at once
     {"AZipOfThree", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N], y: i64[M]) -> z { p[i] = x[i] % 10
                                          z = [ a * b - c | (a, b, c) in zip(p, y, x), a > 2 ] })"},
@@ -736,22 +779,6 @@ const Case cases[] = {
                                          z = [ v * v | v in c, v > 2 ] })"},
     {"AConcatenationBesideAnIndexOfItsName", {1, 1, 0}, {1, 1, 0}, R"(
       def f(x: i64[N], y: i64[M]) -> z { z = [ v + k | k < 3, v in concat(x, y) ] })"},
-    {"AFilterWhoseElementsGoWhereTheirPositionsSay", {2, 0, 1}, {1, 0, 0}, R"(
-      def f(x: i64[N]) -> h: i64[10] { p = [ v | v in x, v % 3 != 1 ]
-                                       h = scatter(+) { k * 3 % 10 <- p[k] % 100 | k } })"},
-    {"AFilterWhoseElementsAreGroupedByTheirPositions", {2, 0, 1}, {1, 0, 0}, R"(
-      def f(x: i64[N]) -> g { p = [ v | v in x, v % 3 != 1 ]
-                              g = group(+) [ (k % 4, p[k] % 100) | k ] })"},
-    {"EverySecondElementOfAFilter", {2, 0, 1}, {1, 0, 0}, R"(
-      def f(x: i64[N]) -> s { p = [ v % 100 | v in x, v % 3 != 1 ]
-                              s = sum(k, k % 2 == 0) p[k] * k })"},
-    {"TwoGroupsByTheSameKeyAndTheirFolds", {6, 2, 6}, {1, 0, 0}, R"(
-      def f(key: i64[N], x: i64[N], y: i64[N]) -> (k, l, s, t) { g = group [ (key[i] % 5, x[i] % 100) | i ]
-                                                                 h = group [ (key[i] % 5, y[i]) | i ]
-                                                                 k[b] = g.keys[b]
-                                                                 l[b] = len(h[b])
-                                                                 s[b] = sum(j) g[b][j]
-                                                                 t[b] = max(j) h[b][j] })"},
 };
 
 std::string name_of_case(const testing::TestParamInfo<Case>& one) { return one.param.name; }
