@@ -374,10 +374,96 @@ const Case cases[] = {
     {"ATooLongConsumerOfAChoice", {3, 0, 1}, {3, 0, 1}, R"(
       def f(x: f64[N], n: i64) -> y { if n > 3 { p[i] = x[i] + 1 } else { p[i] = x[i] - n }
                                       y[i] = exp(p[i]) * sin(p[i]) + cos(p[i]) })"},
-    {"AChoiceThatIsReadTwice", {4, 0, 1}, {3, 0, 1}, R"(
+    {"AChoiceThatIsReadTwice", {4, 0, 1}, {2, 0, 0}, R"(
       def f(x: i64[N], n: i64) -> (y, z) { if n > 3 { p[i] = x[i] + 1 } else { p[i] = x[i] - n }
                                            y[i] = p[i] * 3
                                            z[i] = p[i] + x[i] })"},
+    {"AChoiceThatIsReadAndUsed", {3, 0, 0}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> (p, y) { if n > 3 { p[i] = x[i] + 1 } else { p[i] = x[i] - n }
+                                           y[i] = p[i] * 3 })"},
+    {"AnOutputOfAChoiceThatNobodyNeeds", {4, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> b { if n > 0 { a[i] = x[i] + 1 } else { a[i] = x[i] - 1 }
+                                      if n > 0 { b[i] = a[i] * 2 } else { b[i] = a[i] * 3 } })"},
+    {"AFilterOfAChoice", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> y { if n > 3 { p[i] = x[i] % 100 } else { p[i < N] = 7 * i % 10 }
+                                      y = [ v + 1 | v in p, v > 5 ] })"},
+    {"AFlatMapOfAChoice", {3, 1, 1}, {2, 2, 0}, R"(
+      def f(x: i64[N], n: i64) -> y { if n > 3 { p[i] = x[i] % 4 } else { p[i < N] = i % 3 }
+                                      y = [ v * j | v in p, j < v ] })"},
+    {"AGroupOfAChoice", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> g { if n > 3 { p[i] = x[i] % 100 } else { p[i < N] = 7 * i % 10 }
+                                      g = group [ (v % 3, v) | v in p ] })"},
+    {"AGroupWithAnOperatorOfAChoice", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> g { if n > 3 { p[i] = x[i] % 100 } else { p[i < N] = 7 * i % 10 }
+                                      g = group(+) [ (v % 3, v) | v in p ] })"},
+    // ---- choices between collections: their length is that of the side that was chosen
+    {"AChoiceOfCollections", {2, 1, 0}, {2, 1, 0}, R"(
+      def f(x: i64[N], y: i64[M], n: i64) -> p { if n > 3 { p = [ v | v in x, v % 3 == 1 ] }
+                                                 else { p = [ v + w | v in y, w < v % 3 ] } })"},
+    {"AChoiceOfCollectionsThenAMap", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M], n: i64) -> r { if n > 3 { p = [ v % 100 | v in x, v % 3 == 1 ] }
+                                                 else { p = [ v | v in y ] }
+                                                 r[k] = 2 * p[k] })"},
+    {"AChoiceOfCollectionsThenAFilter", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> r { if n > 3 { p = [ v % 100 | v in x, v % 3 == 1 ] }
+                                      else { p = [ v | v in x, v > 5 ] }
+                                      r = [ v | v in p, v % 2 == 0 ] })"},
+    {"AChoiceOfCollectionsThenAFlatMap", {3, 1, 1}, {2, 2, 0}, R"(
+      def f(x: i64[N], n: i64) -> r { if n > 3 { p = [ v % 5 | v in x, v % 3 == 1 ] }
+                                      else { p = [ v % 3 | v in x, v > 5 ] }
+                                      r = [ v + j | v in p, j < v ] })"},
+    {"AChoiceOfCollectionsThenAPrint", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) { if n > 3 { p = [ v % 100 | v in x, v % 3 == 1 ] }
+                                 else { p = [ v | v in x, v > 5 ] }
+                                 for v in p { print(v) } })"},
+    {"AChoiceOfCollectionsThenAFold", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> s { if n > 3 { p = [ v % 100 | v in x, v % 3 == 1 ] }
+                                      else { p = [ v % 7 | v in x, v > 5 ] }
+                                      s = sum(k) p[k] })"},
+    {"AChoiceOfCollectionsThenAScan", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> s { if n > 3 { p = [ v % 100 | v in x, v % 3 == 1 ] }
+                                      else { p = [ v % 7 | v in x, v > 5 ] }
+                                      s[k] = scan(+, k) p[k] })"},
+    {"AChoiceOfCollectionsThenAScatter", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> h { if n > 3 { p = [ v % 100 | v in x, v % 3 == 1 ] }
+                                      else { p = [ v % 7 | v in x, v > 5 ] }
+                                      h: i64[8] = scatter(+) { [v % 8] <- 1 | v in p } })"},
+    {"AChoiceOfCollectionsThenAGroup", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> g { if n > 3 { p = [ v % 100 | v in x, v % 3 == 1 ] }
+                                      else { p = [ v % 7 | v in x, v > 5 ] }
+                                      g = group [ (v % 4, v) | v in p ] })"},
+    {"AChoiceOfCollectionsThenAGroupWithAnOperator", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> g { if n > 3 { p = [ v % 100 | v in x, v % 3 == 1 ] }
+                                      else { p = [ v % 7 | v in x, v > 5 ] }
+                                      g = group(max) [ (v % 4, v) | v in p ] })"},
+    {"AChoiceOfCollectionsAndAllItsConsumers", {6, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> (a, b, c, d) { if n > 3 { p = [ v % 100 | v in x, v % 3 == 1 ] }
+                                                 else { p = [ v % 7 | v in x, v > 5 ] }
+                                                 a[k] = p[k] + 1
+                                                 b = [ v | v in p, v % 2 == 0 ]
+                                                 c = sum(k) p[k]
+                                                 d: i64[8] = scatter(+) { [v % 8] <- v | v in p } })"},
+    {"AChoiceOfACollectionAndNothing", {3, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> r { if n > 3 { p = [ v % 100 | v in x, v % 3 == 1 ] }
+                                      else { p = [ v | v in x, 1 > 2 ] }
+                                      r = sum(k) p[k] * p[k] })"},
+    {"AChoiceOfGroups", {4, 0, 2}, {3, 0, 1}, R"(
+      def f(x: i64[N], n: i64) -> (k, s) { if n > 3 { g = group(+) [ (v % 4, v) | v in x ] }
+                                           else { g = group(+) [ (v % 3, 1) | v in x, v > 5 ] }
+                                           k[b] = g.keys[b]
+                                           s[b] = g[b] % 100 })"},
+    {"AChoiceOfCollectionsOfCollections", {3, 3, 2}, {3, 3, 2}, R"(
+      def f(x: i64[N], n: i64) -> s { if n > 3 { c = [ [ v + k | k < v % 3 ] | v in x ] }
+                                      else { c = [ [ i * k | k < i ] | i < 4 ] }
+                                      s[r] = sum(j) c[r][j] })"},
+    {"AChoiceOfAChoiceOfCollections", {4, 0, 1}, {3, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> r { if n > 3 { if n > 9 { p = [ v % 100 | v in x, v % 3 == 1 ] }
+                                                 else { p[i] = x[i] % 10 } }
+                                      else { p = [ v | v in x, v > 5 ] }
+                                      r[k] = p[k] * 2 })"},
+    {"ArraysOfEqualLengthsOnBothSides", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> r { if n > 3 { p = [ v % 100 | v in x ] } else { p = [ v % 10 | v in x ] }
+                                      r = [ a * b | (a, b) in zip(p, x) ] })"},
     // ---- what the user says
     {"Never", {2, 0, 1}, {2, 0, 1}, R"(
       def f(x: f64[N]) -> y {

@@ -1,5 +1,6 @@
 #include "driver/fusion_report.h"
 
+#include "plan/lifetimes.h"
 #include "plan/traffic.h"
 
 #include "program/describe.h"
@@ -63,6 +64,7 @@ std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& 
     ArrayId array;
   };
   std::vector<Made> made;
+  std::set<ArrayId> in_place;
   std::map<ArrayId, std::vector<std::string>> readers;
   int number = 0;
   const std::function<void(const BlockSchedule&)> look = [&](const BlockSchedule& block) {
@@ -73,7 +75,8 @@ std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& 
         for (std::size_t o = 0; o < stage.outputs.size(); ++o)
           for (const ArrayId array : defined_arrays(stage.stage->outputs[o])) {
             own.insert(array);
-            if (!is_local(stage.outputs[o].keep) && !results.contains(array) && program[array].rank() > 0)
+            if (!is_local(stage.outputs[o].keep) && !results.contains(array) && !in_place.contains(array) &&
+                program[array].rank() > 0)
               made.push_back({number, array});
           }
         if (stage.blocks.empty())
@@ -81,8 +84,12 @@ std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& 
       }
       for (const ArrayId array : reads)
         if (!own.contains(array)) readers[array].push_back(std::to_string(number));
-      for (const StageSchedule& stage : pass.stages)
+      for (const StageSchedule& stage : pass.stages) {
+        for (const Block* inner : blocks_of(*stage.stage))
+          for (std::size_t o = 0; o < stage.outputs.size(); ++o)
+            if (is_made_in_place(program, *stage.stage, *inner, o)) in_place.insert(inner->results[o]);
         for (const BlockSchedule& inner : stage.blocks) look(inner);
+      }
     }
   };
   look(schedule.body);

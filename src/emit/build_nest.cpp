@@ -4,6 +4,7 @@
 #include "emit/split_loops.h"
 #include "emit/split_records.h"
 #include "plan/lifetimes.h"
+#include "program/choice.h"
 
 #include <algorithm>
 
@@ -100,7 +101,7 @@ class Builder {
     for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
       if (!is_made_in_place(t_.program(), stage, inner, o)) continue;
       nest_.memory_of[inner.results[o]] = stage.outputs[o].array;
-      standing_.insert(inner.results[o]);
+      (is_chosen(t_.program(), stage, stage.outputs[o]) ? handed_on_ : standing_).insert(inner.results[o]);
     }
   }
 
@@ -135,7 +136,13 @@ class Builder {
     Surroundings around = surroundings();
     around.block = [this, &schedule](int branch) { return block(schedule.blocks[branch]); };
     around.release = [this, &stage](int branch) { return release(stage, branch); };
+    std::set<ArrayId> awaited;
+    for (const Output& output : stage.outputs)
+      if (is_chosen(t_.program(), stage, output) && awaited_.insert(root(output.array)).second)
+        awaited.insert(output.array);
+    around.is_awaited = [&awaited](ArrayId array) { return awaited.contains(array); };
     append(code, StageNest(t_, schedule, pass.loops.chains.front(), pass.grain, std::move(around)).lower());
+    for (const ArrayId array : awaited) awaited_.erase(root(array));
     return code;
   }
 
@@ -170,7 +177,8 @@ class Builder {
     for (const Carry& carry : inner->carries) own.erase(carry.next);  // it is handed on
     Code code;
     for (ArrayId result : stages_of(stage, *inner).results) {
-      if (own.erase(result) > 0 && t_.program()[result].rank() > 0 && needs_memory(result))
+      if (own.erase(result) > 0 && t_.program()[result].rank() > 0 && needs_memory(result) &&
+          !handed_on_.contains(result))
         code.push_back({Free{result}});
     }
     return code;
@@ -355,7 +363,7 @@ class Builder {
       // The code of a block may be built a second time, for the pass that writes.
       const auto memory = nest_.memory_of.find(output.array);
       const bool took = memory != nest_.memory_of.end() && memory->second == carry->inside;
-      const bool has_place = !took && !needs_memory(output.array);
+      const bool has_place = !took && (!needs_memory(output.array) || handed_on_.contains(output.array));
       if (t_.program()[output.array].rank() == 0) {
         append(code, make_room(output.array));
         code.push_back(t_.put(output.array, {}, t_.read(carry->inside)));
@@ -381,6 +389,8 @@ class Builder {
   const Schedule& schedule_;
   std::set<ArrayId> taken_over_;  // arrays that live in memory that an earlier one had
   std::set<ArrayId> standing_;    // arrays whose memory was made outside of the block that computes them
+  std::set<ArrayId> handed_on_;   // arrays of a block that are what a choice leaves behind
+  std::set<ArrayId> awaited_;     // memory that the blocks of the choices around here make
   std::set<ArrayId> carried_;     // states of loops: they live as long as their loop
 };
 

@@ -519,7 +519,8 @@ void CCode::of(const Allocate& s) {
   lines(print.take_lines());
   const std::string call =
       s.keep ? c_.prelude.need("twill_keep") + "(" : std::string("twill_allocate(frame, ");
-  line(type + " *" + name + " = " + call + "sizeof(" + type + "), " + count + ");");
+  const bool awaited = awaited_.contains(c_.names.memory(s.array));
+  line((awaited ? "" : type + " *") + name + " = " + call + "sizeof(" + type + "), " + count + ");");
   if (s.keep) line("*" + born_.at(c_.names.memory(s.array)).first + " = " + name + ";");
   line("if (!" + name + ") " + leave(std::to_string(error_code(out_of_memory))));
 }
@@ -527,6 +528,11 @@ void CCode::of(const Allocate& s) {
 void CCode::of(const Free& s) {
   if (program_[s.array].rank() > 0) return line("twill_free(frame, " + c_.names.of(s.array) + ");");
   line("twill_free(frame, " + c_.names.of(s.array) + ".slots);");  // a table
+}
+
+void CCode::of(const Await& s) {
+  awaited_.insert(c_.names.memory(s.array));
+  line(c_.names.type(program_[s.array].type) + " *" + c_.names.of(s.array) + " = NULL;");
 }
 
 void CCode::of(const Put& s) {

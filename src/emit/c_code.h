@@ -59,6 +59,7 @@ class CCode {
   void of(const nest::Local& s);
   void of(const nest::Allocate& s);
   void of(const nest::Free& s);
+  void of(const nest::Await& s);
   void of(const nest::Put& s);
   void of(const nest::For& s);
   void of(const nest::While& s);
@@ -89,6 +90,7 @@ class CCode {
   // How keys are looked up, by the types of what is there for each of them.
   std::map<std::vector<std::string>, TableFunctions> tables_;
   std::map<ArrayId, std::string> rooms_;
+  std::set<ArrayId> awaited_;  // declared before they have memory
   CLanes lanes_;
   Writer* w_ = nullptr;
   std::string stage_;

@@ -43,6 +43,11 @@ struct Allocate {
 struct Free {
   ArrayId array;
 };
+/// Declares an array that gets its memory in one of several places: what is allocated there for it, or for an
+/// array that lives in its memory, is known outside of them as well.
+struct Await {
+  ArrayId array;
+};
 
 /// array[at] = value, or array[at] = op(array[at], value).
 struct Put {
@@ -194,8 +199,9 @@ struct Require {
 };
 
 struct Statement {
-  std::variant<Remark, Let, Local, Allocate, Free, Put, For, While, If, Within, Strips, Fetch, Choose, Swap,
-               Copy, Born, SetSize, Growable, Push, Table, Lookup, Shelve, Unshelve, Perform, Stop, Require>
+  std::variant<Remark, Let, Local, Allocate, Free, Await, Put, For, While, If, Within, Strips, Fetch, Choose,
+               Swap, Copy, Born, SetSize, Growable, Push, Table, Lookup, Shelve, Unshelve, Perform, Stop,
+               Require>
       kind;
 };
 

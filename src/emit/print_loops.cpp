@@ -52,6 +52,7 @@ class LoopPrinter {
     line(std::string(s.keep ? "result " : "buffer ") + place(s.array, program_[s.array].shape));
   }
   void of(const Free& s) { line("free " + name(s.array)); }
+  void of(const Await&) {}
   void of(const Put& s) {
     const std::string target = place(s.array, s.at);
     line(target + (s.op ? " " + word(*s.op, program_) + "= " : " = ") + show(s.value));

@@ -152,9 +152,11 @@ Code StageNest::leaf() {
   if (const Branch* branch = std::get_if<Branch>(&stage_.body)) {
     If split{at_point(branch->condition), {}, {}};
     split.then = block_code(0);
+    append(split.then, settle(*branch->then, true));
     append(split.then, outputs(branch->then.get()));
     append(split.then, around_.release(0));
     split.otherwise = block_code(1);
+    append(split.otherwise, settle(*branch->otherwise, false));
     append(split.otherwise, outputs(branch->otherwise.get()));
     append(split.otherwise, around_.release(1));
     Code code;
@@ -185,8 +187,7 @@ Code StageNest::outputs(const Block* block) {
     if (!value) {
       const ArrayId result = block->results[role.position];
       const std::vector<Expr> shape = t_.program()[result].shape;
-      const auto home = t_.nest().memory_of.find(result);
-      if (home != t_.nest().memory_of.end() && home->second == output.array) continue;  // it is there
+      if (is_made_there(role, *block)) continue;
       if (!shape.empty()) {
         // An array per point: its elements follow the stage's own subscripts.
         const std::vector<Expr> here = place(role);

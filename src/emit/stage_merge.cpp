@@ -1,6 +1,7 @@
 // Before and after the loops of a stage: memory, initial values, and how parts meet again.
 #include "emit/interior.h"
 #include "emit/stage_nest.h"
+#include "program/choice.h"
 
 #include <algorithm>
 
@@ -107,6 +108,7 @@ Code StageNest::prologue() {
 Code StageNest::open_dense(Role& role) {
   const Output& output = *role.output;
   const Array array = t_.program()[output.array];
+  if (is_chosen(t_.program(), stage_, output)) return await(role);
   Code code = allocate(output.array);
   if (role.schedule.merge == How::TwoPass) {
     const Operator& op = std::get<Scan>(output.combine[role.scan_dim]).op;
@@ -128,6 +130,32 @@ Code StageNest::open_dense(Role& role) {
   // What lives inside of shared loops only begins there.
   if (scatter && !output.into && !is_local(role.schedule.keep)) append(code, init_target(role));
   return code;
+}
+
+/// What the sides of a choice disagree about is known when one of them was chosen.
+Code StageNest::await(const Role& role) {
+  Code code;
+  for (const ChosenSize& chosen : chosen_sizes(t_.program(), stage_))
+    if (static_cast<int>(chosen.output) == role.position) code.push_back({Born{chosen.size}});
+  if (around_.is_awaited(role.output->array)) code.push_back({Await{role.output->array}});
+  return code;
+}
+
+/// The sizes of one side of a choice, and memory for what is copied from it.
+Code StageNest::settle(const Block& side, bool then) {
+  Code code;
+  for (const ChosenSize& chosen : chosen_sizes(t_.program(), stage_))
+    code.push_back({SetSize{chosen.size, then ? chosen.then : chosen.otherwise}});
+  for (const Role& role : roles_)
+    if (is_chosen(t_.program(), stage_, *role.output) && !is_made_there(role, side))
+      append(code, allocate(role.output->array));
+  return code;
+}
+
+/// Has the block computed the output where it belongs?
+bool StageNest::is_made_there(const Role& role, const Block& block) const {
+  const auto home = t_.nest().memory_of.find(block.results[static_cast<std::size_t>(role.position)]);
+  return home != t_.nest().memory_of.end() && home->second == role.output->array;
 }
 
 bool StageNest::scatters(const Role& role) const { return scatter_of(*role.output) != nullptr; }

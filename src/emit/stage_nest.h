@@ -17,6 +17,8 @@ struct Surroundings {
   std::function<bool(ArrayId)> needs_memory;
   /// Is the array a result of born size, which outlives the kernel?
   std::function<bool(ArrayId)> outlives;
+  /// Does it get its memory inside of the blocks of the stage, and is declared before them?
+  std::function<bool(ArrayId)> is_awaited = [](ArrayId) { return false; };
 };
 
 class StageNest {
@@ -225,6 +227,9 @@ class StageNest {
   Code prologue();
   Code epilogue();
   Code open_dense(Role& role);
+  Code await(const Role& role);
+  Code settle(const Block& side, bool then);
+  bool is_made_there(const Role& role, const Block& block) const;
   Code open_append(Role& role);
   bool scatters(const Role& role) const;
   Code init_target(const Role& role);

@@ -75,6 +75,7 @@ class Collector {
     uses.allocates = true;
     array(s.array);
   }
+  void of(const Await& s) { declare(s.array); }
   void of(const Put& s) {
     for (Expr e : s.at) expr(e);
     expr(s.value);

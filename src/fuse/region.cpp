@@ -1,5 +1,6 @@
 #include "fuse/region.h"
 
+#include "program/choice.h"
 #include "program/edit.h"
 
 namespace twill {
@@ -121,6 +122,7 @@ std::set<SymbolId> lengths_born_in(const Program& program, const Stage& stage) {
       if (const auto* size = as<SizeRef>(program[array].shape.front())) lengths.insert(size->symbol);
     }
   }
+  for (const ChosenSize& chosen : chosen_sizes(program, stage)) lengths.insert(chosen.size);
   return lengths;
 }
 

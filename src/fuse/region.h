@@ -52,7 +52,7 @@ class UseTable {
   std::vector<std::set<SymbolId>> sizes_;
 };
 
-/// The lengths of the collections that a stage fills.
+/// The lengths of the collections that a stage fills, and the sizes that are born with a choice.
 std::set<SymbolId> lengths_born_in(const Program& program, const Stage& stage);
 
 /// Arrays of the producer that nobody needs if it becomes part of the consumer.

@@ -47,6 +47,22 @@ ArrayId Generator::computed(Type type, const std::vector<Extent>& shape, const S
   return id;
 }
 
+ArrayId Generator::collected(const Type& type, const Surroundings& around, std::vector<Stage>& into) {
+  Surroundings inside = around;
+  Stage stage;
+  for (const NewDim& dim : new_dims(1 + rng_.weighted({75, 25}), inside)) stage.dims.push_back(dim.dim);
+  Output output;
+  const std::string name = array_name("c");
+  output.array = born(name, type, name + "_len");
+  output.combine.assign(stage.dims.size(), Append{});
+  output.value = value(type, inside);
+  if (rng_.chance(70)) output.guard = condition(inside, 6);
+  const ArrayId id = output.array;
+  stage.outputs.push_back(std::move(output));
+  finish(std::move(stage), into);
+  return id;
+}
+
 /// A truth about all elements of something.
 ArrayId Generator::folded_truth(const Surroundings& around, std::vector<Stage>& into) {
   Surroundings inside = around;
@@ -70,6 +86,36 @@ Block Generator::block(const Surroundings& around, int depth, int count) {
   if (rng_.chance(25)) stages(1, {}, 0, block.stages);
   stages(count, around, depth, block.stages);
   return block;
+}
+
+void Generator::choose_lengths(Stage& stage, Branch& branch, const Surroundings& around, int depth) {
+  const std::size_t visible = visible_.size(), extents = extents_.size();
+  const Type type = any_type(), other = any_type();
+  // Another output with as many elements, or one more.
+  const bool another = rng_.chance(40);
+  const int more = rng_.below(2);
+  for (const bool truth : {true, false}) {
+    Block block = this->block(around, depth, rng_.below(2));
+    const ArrayId first = rng_.chance(60) ? collected(type, around, block.stages)
+                                          : computed(type, {any_extent()}, around, block.stages);
+    block.results = {first};
+    if (another) {
+      const Extent length = held_.at(first).shape[0];
+      block.results.push_back(
+          computed(other, {extent(length.base, length.mul, length.add + more)}, around, block.stages));
+    }
+    (truth ? branch.then : branch.otherwise) = std::make_shared<const Block>(std::move(block));
+    visible_.resize(visible);
+    extents_.resize(extents);
+  }
+  const std::string name = array_name("b");
+  Output output;
+  output.array = born(name, type, name + "_len");
+  const Extent length = held_.at(output.array).shape[0];
+  stage.outputs.push_back(output);
+  if (!another) return;
+  output.array = array(array_name("b"), other, {extent(length.base, 1, more)});
+  stage.outputs.push_back(output);
 }
 
 /// A nested program or a choice between two, at every point of a few dimensions; with a condition, a choice
@@ -112,6 +158,11 @@ Stage Generator::block_stage(Surroundings around, int depth, Expr condition) {
   if (condition || rng_.chance(35)) {
     Branch branch;
     branch.condition = condition ? condition : this->condition(around, 5);
+    if (dims.empty() && rng_.chance(50)) {
+      choose_lengths(stage, branch, around, depth);
+      stage.body = std::move(branch);
+      return stage;
+    }
     const Type type = any_type();
     std::vector<Extent> shape;
     const int rank = rng_.weighted({50, 40, 10});

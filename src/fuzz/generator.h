@@ -186,6 +186,10 @@ class Generator {
   /// An array with the shape and type, computed by a new stage that is added.
   ArrayId computed(Type type, const std::vector<Extent>& shape, const Surroundings& around,
                    std::vector<Stage>& into, bool is_state = false);
+  /// A collection of values of the type, filled by a new stage that is added.
+  ArrayId collected(const Type& type, const Surroundings& around, std::vector<Stage>& into);
+  /// A choice whose sides disagree about how long its results are.
+  void choose_lengths(Stage& stage, Branch& branch, const Surroundings& around, int depth);
   bool is_fixed(ArrayId id, int first_inner_symbol) const;
   std::vector<ArrayId> defined_in(const std::vector<Stage>& stages) const;
 

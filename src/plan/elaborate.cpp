@@ -5,6 +5,7 @@
 #include "plan/legality.h"
 #include "plan/lifetimes.h"
 #include "program/check.h"
+#include "program/choice.h"
 
 #include <algorithm>
 
@@ -82,6 +83,8 @@ class Elaboration {
         length_of(output.array);
         if (output.keys) length_of(*output.keys);
       }
+      for (const ChosenSize& chosen : chosen_sizes(program_, stage))
+        lengths.emplace(chosen.size, stage.outputs[chosen.output].array);
     }
     return lengths;
   }

@@ -1,6 +1,8 @@
 // Which arrays nobody needs after a stage.
 #include "plan/lifetimes.h"
 
+#include "program/choice.h"
+
 #include <algorithm>
 
 namespace twill {
@@ -29,11 +31,19 @@ bool is_made_in_place(const Program& program, const Stage& around, const Block& 
   if (!around.dims.empty() || !block.carries.empty() || out.value || out.guard || out.into) return false;
   const ArrayId result = block.results[output];
   const Array &inside = program[result], &outside = program[out.array];
-  if (inside.rank() == 0 || inside.type != outside.type || inside.shape != outside.shape) return false;
+  if (inside.rank() == 0 || inside.type != outside.type || inside.rank() != outside.rank()) return false;
+  const auto* branch = std::get_if<Branch>(&around.body);
+  const std::vector<ChosenSize> chosen = chosen_sizes(program, around);
+  for (std::size_t d = 0; d < inside.shape.size(); ++d)
+    if (inside.shape[d] !=
+        on_side(*program.pool, chosen, branch && branch->then.get() == &block, outside.shape[d]))
+      return false;
   if (std::count(block.results.begin(), block.results.end(), result) != 1) return false;
   return std::any_of(block.stages.begin(), block.stages.end(), [&](const Stage& stage) {
-    return std::any_of(stage.outputs.begin(), stage.outputs.end(),
-                       [&](const Output& made) { return made.array == result && !made.into; });
+    return std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& made) {
+      const std::vector<ArrayId> arrays = defined_arrays(made);
+      return !made.into && std::find(arrays.begin(), arrays.end(), result) != arrays.end();
+    });
   });
 }
 

@@ -135,7 +135,11 @@ bool Checker::check_dense(const Stage& stage, std::size_t position, const Scope&
   const Output& output = stage.outputs[position];
   const Place place = first_place({output.place, stage.place});
   const Array& array = program_[output.array];
-  bool good = check_shape(array, outer);
+  const std::vector<ChosenSize> chosen = chosen_sizes(program_, stage);
+  Scope after = outer;  // of a choice
+  for (const ChosenSize& one : chosen)
+    if (one.output <= position) after.add(one.size);
+  bool good = check_shape(array, after);
   good = check_companion(output, output.offsets, false, "offsets") && good;
   good = check_companion(output, output.keys, false, "keys") && good;
   std::optional<ArrayId> result;
@@ -153,7 +157,7 @@ bool Checker::check_dense(const Stage& stage, std::size_t position, const Scope&
            "one subscript for each dimension of the array");
     return false;
   }
-  if (result) good = check_result_shape(output, *result, output.at.size()) && good;
+  if (result) good = check_result_shape(output, *result, output.at.size(), chosen) && good;
   const Site site{&scope, nullptr, program_.functions.size(), place};
   for (const Expr at : output.at) {
     if (!check_typed(at, Scalar::I64, fmt::format("the write map of {}", quoted(output.array)), site)) {
@@ -235,13 +239,15 @@ bool Checker::check_dense(const Stage& stage, std::size_t position, const Scope&
   return good;
 }
 
-bool Checker::check_result_shape(const Output& output, ArrayId result, std::size_t leading) {
+bool Checker::check_result_shape(const Output& output, ArrayId result, std::size_t leading,
+                                 const std::vector<ChosenSize>& chosen) {
   const Array& array = program_[output.array];
   const Array& inner = program_[result];
   const bool same =
-      inner.type == array.type && std::equal(inner.shape.begin(), inner.shape.end(),
-                                             array.shape.begin() + static_cast<std::ptrdiff_t>(leading),
-                                             [](Expr a, Expr b) { return same_size(a, b); });
+      inner.type == array.type &&
+      std::equal(inner.shape.begin(), inner.shape.end(),
+                 array.shape.begin() + static_cast<std::ptrdiff_t>(leading),
+                 [&](Expr a, Expr b) { return same_size(a, on_side(*program_.pool, chosen, true, b)); });
   if (!same)
     report("E0332", output.place,
            fmt::format("the block's result '{}' is {}, which does not fit the output '{}', {}", inner.name,

@@ -1,6 +1,7 @@
 // Stages: dimensions, blocks and carried states, effects, and what a stage leaves behind.
 #include "program/affine_of.h"
 #include "program/checker.h"
+#include "program/choice.h"
 
 #include <algorithm>
 
@@ -19,7 +20,8 @@ void Checker::check_stage(const Stage& stage, Scope& outer) {
   Scope scope = outer;
   bool good = check_dims(stage, scope);
   scope.running.push_back({&stage, &outer});
-  if (check_blocks(stage, scope, outer)) {
+  const bool blocks = check_blocks(stage, scope, outer);
+  if (blocks) {
     for (std::size_t k = 0; k < stage.outputs.size(); ++k)
       good = check_output(stage, k, scope, outer) && good;
   } else {
@@ -32,6 +34,8 @@ void Checker::check_stage(const Stage& stage, Scope& outer) {
     check_writes(stage, outer);
   }
   define_outputs(stage, outer);
+  if (blocks)
+    for (const ChosenSize& chosen : chosen_sizes(program_, stage)) outer.add(chosen.size);
   stage_ = around;
 }
 
@@ -97,17 +101,33 @@ bool Checker::check_blocks(const Stage& stage, Scope& scope, const Scope& outer)
     good = check_block(stage, block, inside, outer) && good;
   }
   if (!good) return false;
+  const std::vector<ChosenSize> chosen = chosen_sizes(program_, stage);
+  for (const ChosenSize& one : chosen) {
+    if (!outer.sees(one.size) && born_.insert(one.size).second) continue;
+    report("E0325", stage.place,
+           fmt::format("size {} is born twice, the second time with a choice", name_of(program_, one.size)),
+           "every born length is a size of its own");
+    good = false;
+  }
   for (std::size_t k = 0; k < stage.outputs.size(); ++k) {
     if (stage.outputs[k].value) continue;
     const Array& a = program_[branch->then->results[k]];
     const Array& b = program_[branch->otherwise->results[k]];
-    const bool same = a.type == b.type &&
-                      std::ranges::equal(a.shape, b.shape, [](Expr x, Expr y) { return same_size(x, y); });
+    const std::vector<Expr>& shape = program_[stage.outputs[k].array].shape;
+    bool same = a.type == b.type && a.rank() == b.rank();
+    for (std::size_t d = 0; d < a.shape.size() && same; ++d) {
+      // Sides that disagree have a size that says which one it was.
+      const bool fits = !chosen.empty() && shape.size() == a.shape.size() &&
+                        same_size(on_side(*program_.pool, chosen, true, shape[d]), a.shape[d]) &&
+                        same_size(on_side(*program_.pool, chosen, false, shape[d]), b.shape[d]);
+      same = fits || same_size(a.shape[d], b.shape[d]);
+    }
     if (same) continue;
     report("E0323", stage.outputs[k].place,
            fmt::format("the branches disagree about {}: {} or {}", quoted(stage.outputs[k].array),
                        describe_type(program_, a), describe_type(program_, b)),
-           "both branches have to give the same type and shape");
+           "both branches have to give the same type and shape; a length that differs is declared where it "
+           "stands: [born L]");
     good = false;
   }
   return good;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "program/check.h"
+#include "program/choice.h"
 #include "program/describe.h"
 #include "program/prover.h"
 
@@ -116,7 +117,8 @@ class Checker {
   bool check_companion(const Output& output, std::optional<ArrayId> array, bool wanted, const char* what);
   bool check_born(const Stage& stage, const Output& output, ArrayId array, const char* what,
                   const Scope& outer);
-  bool check_result_shape(const Output& output, ArrayId result, std::size_t leading);
+  bool check_result_shape(const Output& output, ArrayId result, std::size_t leading,
+                          const std::vector<ChosenSize>& chosen);
 
   // ---- check_inside.cpp
   void check_inside(const Stage& stage, const Scope& scope, const Scope& outer);

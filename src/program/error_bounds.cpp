@@ -1,6 +1,7 @@
 // How far float results may be off: ranges and errors of values, through all stages.
 #include "program/error_bounds.h"
 
+#include "program/choice.h"
 #include "program/rounding_rules.h"
 
 #include <algorithm>
@@ -152,8 +153,8 @@ Fact ErrorBounds::apply(Prim prim, Scalar type, const std::vector<Fact>& operand
 
 // ---- combining -------------------------------------------------------------------------------------------
 
-/// Nothing is known about floats behind the last step that was followed; about integers as well, if these were
-/// so few that they may still have grown.
+/// Nothing is known about floats behind the last step that was followed; about integers as well, if these
+/// were so few that they may still have grown.
 void ErrorBounds::give_up(Facts& facts, const Type& type, bool early) {
   const Facts widest = anything(type);
   for (std::size_t leaf = 0; leaf < facts.size(); ++leaf) {
@@ -309,13 +310,12 @@ void ErrorBounds::stage(const Stage& stage) {
         if (carry.next == result) arrays_[output.array] = arrays_.at(carry.init);
     }
     if (output.offsets) arrays_[*output.offsets] = {Fact::up_to(points, 0, true)};
-    for (const ArrayId array : defined_arrays(output)) {
-      for (const Expr extent : program_[array].shape) {
-        const auto* size = as<SizeRef>(extent);
-        if (size && program_[size->symbol].origin == Symbol::Origin::Born)
-          sizes_[size->symbol] = static_cast<std::int64_t>(std::min(points, 1e9));
-      }
-    }
+    const bool collects =
+        !output.combine.empty() && (is<Append>(output.combine.back()) || is<Group>(output.combine.back()));
+    if (!collects) continue;
+    for (const ArrayId array : defined_arrays(output))
+      if (const auto* size = as<SizeRef>(program_[array].shape.front()))
+        sizes_[size->symbol] = static_cast<std::int64_t>(std::min(points, 1e9));
   }
   bool exhausted = false;
   for (double step = 0; step <= std::min(steps, most_steps); ++step) {
@@ -329,6 +329,9 @@ void ErrorBounds::stage(const Stage& stage) {
       of(branch->condition);
       block(*branch->then);
       block(*branch->otherwise);
+      for (const ChosenSize& chosen : chosen_sizes(program_, stage))
+        sizes_[chosen.size] = static_cast<std::int64_t>(
+            std::clamp(std::max(range(chosen.then).high, range(chosen.otherwise).high), 0.0, 1e9));
     }
     bool changed = false;
     const auto learn = [&](ArrayId array, const Facts& facts) {

@@ -2,6 +2,7 @@
 #include "program/interpret_stage.h"
 
 #include "base/error.h"
+#include "program/choice.h"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -51,6 +52,8 @@ StageRun::StageRun(Interpreter& interpreter, const Stage& stage)
   if (const auto* branch = std::get_if<Branch>(&stage.body)) {
     branch_ = ready(branch->condition);
     blocks = {branch->then.get(), branch->otherwise.get()};
+    for (const ChosenSize& chosen : chosen_sizes(environment_.program, stage))
+      chosen_.push_back({chosen.size, ready(chosen.then), ready(chosen.otherwise)});
   }
   for (const Block* inner : blocks)
     for (const Carry& carry : inner->carries)
@@ -138,6 +141,7 @@ void StageRun::point() {
   if (has_block) {
     interpreter_.run(block()->stages);
     formulas_.forget();
+    settle_sizes();
   }
   holds_.clear();
   for (const Result& result : results_) holds_.push_back(result.guard < 0 || formulas_.truth(result.guard));
@@ -152,6 +156,16 @@ const Block* StageRun::block() {
   if (const auto* branch = std::get_if<Branch>(&stage_.body))
     return (formulas_.truth(branch_) ? branch->then : branch->otherwise).get();
   return std::get<Nested>(stage_.body).block.get();
+}
+
+/// The sizes of what the chosen side has computed.
+void StageRun::settle_sizes() {
+  if (chosen_.empty()) return;
+  const bool then = formulas_.truth(branch_);
+  for (const Chosen& chosen : chosen_)
+    environment_.sizes[static_cast<std::size_t>(chosen.size.value)] =
+        std::max<std::int64_t>(0, formulas_.integer(then ? chosen.then : chosen.otherwise));
+  formulas_.forget();
 }
 
 void StageRun::set_state(ArrayId inside, const Data& value) {

@@ -51,6 +51,11 @@ class StageRun {
     std::vector<int> values;
   };
 
+  struct Chosen {
+    SymbolId size;
+    int then = -1, otherwise = -1;  // formulas
+  };
+
   void choose_directions();
   void walk(std::size_t depth);
   void point();
@@ -58,6 +63,7 @@ class StageRun {
   void yield_initial_state();
   void happen();
   const Block* block();
+  void settle_sizes();
   void hand_on_state();
   void set_state(ArrayId inside, const Data& value);
 
@@ -69,6 +75,7 @@ class StageRun {
   std::vector<Result> results_;
   std::vector<Print> prints_;
   int branch_ = -1;                          // the condition of a Branch
+  std::vector<Chosen> chosen_;               // sizes that are known when a side of it was chosen
   std::optional<std::size_t> first_seq_;     // the outermost Seq dimension, if the block carries a state
   std::map<ArrayId, ShapeOf> state_shapes_;  // of carried states
   std::vector<bool> holds_;                  // by output: does its guard hold at the current point?

@@ -281,7 +281,6 @@ class Lowering {
   void statement(const Statement& statement, Frame& frame);
   void loop(const Statement& statement, Frame& frame);
   ArrayId truth_stage(const std::string& name, const Ast& condition, Scope& scope, Sink& sink);
-  void choose(const Statement& statement, Frame& frame);
   void effects(const Statement& statement, Frame& frame);
   void force(const Statement& statement, Frame& frame);
   void general(const Statement& statement, Frame& frame);
@@ -293,6 +292,17 @@ class Lowering {
   Effect effect(const PrintAst& print, const std::vector<Expr>& guards, Context& context);
   Combine combine(const CombineAst& ast, const Type& type);
   ArrayId named_array(const std::string& name, const Place& place, const Scope& scope) const;
+
+  // ---- choices (text_lower_choice.cpp)
+  struct Choice;
+  void choose(const Statement& statement, Frame& frame);
+  /// `y = if c then a else b`, where a or b is a whole array or collection; and what it stands for.
+  bool is_choice(const Statement& statement, Frame& frame);
+  static Statement as_choice(const Statement& statement);
+  Binding chosen_value(Choice& choice, const std::string& shown, const std::string& name, const Binding& then,
+                       const Binding& otherwise);
+  ArrayId chosen_array(Choice& choice, const std::string& name, const std::string& suffix, ArrayId then,
+                       ArrayId otherwise);
 
   // ---- calls (text_lower_call.cpp)
   bool is_call(const Ast& ast) const;

@@ -141,6 +141,7 @@ void Lowering::define(const Statement& s, Frame& frame) {
   }
   if (is_joint(value)) return collect_joint(s, frame);
   if (is_call(value)) return call_statement(s, frame);
+  if (is_choice(s, frame)) return choose(as_choice(s), frame);
   if (s.targets.size() == 1 && !s.targets[0].indexed && s.where.empty()) {
     const Target& target = s.targets[0];
     const bool local = !results_.contains(target.name) && !frame.carried.contains(target.name) &&

@@ -1,4 +1,4 @@
-// Lowering of the text language: lists of statements, loops, choices, effects and the general stage.
+// Lowering of the text language: lists of statements, loops, effects and the general stage.
 #include "program/text_lower.h"
 
 #include "program/buckets.h"
@@ -229,76 +229,6 @@ ArrayId Lowering::truth_stage(const std::string& name, const Ast& ast, Scope& sc
   count_stage(ast.place);
   sink.stages.push_back(std::move(stage));
   return array;
-}
-
-// ---- choices
-// ------------------------------------------------------------------------------------------------
-
-void Lowering::choose(const Statement& s, Frame& frame) {
-  Context context = context_in(frame, "if", nullptr);
-  std::vector<std::string> then_names, other_names, shared;
-  defined_names(s.body, then_names);
-  defined_names(s.otherwise, other_names);
-  for (const std::string& name : then_names)
-    if (std::count(other_names.begin(), other_names.end(), name) &&
-        !std::count(shared.begin(), shared.end(), name))
-      shared.push_back(name);
-  std::vector<std::string> names;
-  for (const std::string& name : shared) {
-    Target target;
-    target.place = s.place;
-    target.name = name;
-    names.push_back(array_name(target, frame));
-  }
-  if (!names.empty()) context.base = names[0];
-  Stage stage;
-  const Expr c = condition(*s.value, context);
-  std::shared_ptr<const Block> blocks[2];
-  std::vector<ArrayId> results[2];
-  for (int side = 0; side < 2; ++side) {
-    Sink sink{next_level_++, {}};
-    Frame inner;
-    inner.scope.parent = &frame.scope;
-    inner.sink = &sink;
-    inner.prefix = frame.prefix;
-    for (std::size_t i = 0; i < shared.size(); ++i)
-      inner.renamed[shared[i]] = names[i] + (side == 0 ? "_then" : "_else");
-    const std::size_t outside = program_.symbols.size();
-    statements(side == 0 ? s.body : s.otherwise, inner);
-    for (std::size_t i = 0; i < shared.size(); ++i) {
-      const Binding* binding = inner.scope.find(shared[i]);
-      if (!binding || std::holds_alternative<Poisoned>(*binding)) throw Silent{};
-      const auto* view = std::get_if<View>(binding);
-      const auto is_born_inside = [&](Expr extent) {
-        const auto* size = as<SizeRef>(extent);
-        return size && static_cast<std::size_t>(size->symbol.value) >= outside;
-      };
-      const bool born = view && std::any_of(program_[view->array].shape.begin(),
-                                            program_[view->array].shape.end(), is_born_inside);
-      if (!view || !view->prefix.empty() || born)
-        limit("E0258", s.place,
-              "a collection or group as the value '" + shared[i] +
-                  "' of a choice is not supported: its length is "
-                  "known only inside",
-              "collect outside, with the choice in it: " + shared[i] +
-                  " = [ e | x in xs, if c then a else b ]");
-      results[side].push_back(view->array);
-    }
-    blocks[side] = std::make_shared<const Block>(Block{{}, std::move(sink.stages), results[side]});
-  }
-  for (std::size_t i = 0; i < shared.size(); ++i) {
-    const Array result = program_[results[0][i]];
-    Output output;
-    output.place = s.place;
-    output.array = add_array(names[i], result.type, result.shape, s.place, frame.sink->level);
-    stage.outputs.push_back(std::move(output));
-  }
-  stage.body = Branch{c, blocks[0], blocks[1]};
-  stage.name = stage_name(names.empty() ? "if" : names[0]);
-  const std::vector<Output> outputs = stage.outputs;
-  emit(std::move(stage), s, *frame.sink);
-  for (std::size_t i = 0; i < shared.size(); ++i)
-    publish(shared[i], View{outputs[i].array, {}, {}, {}}, frame);
 }
 
 // ---- effects

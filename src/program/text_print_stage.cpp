@@ -1,4 +1,5 @@
 // Printing of programs: stages. A short form is used where it means exactly the stage; else the general one.
+#include "program/choice.h"
 #include "program/text_lower.h"
 #include "program/text_printer.h"
 #include "program/typing.h"
@@ -530,6 +531,7 @@ void Printer::general(const Stage& s) {
                 size && program_[size->symbol].origin == Symbol::Origin::Born)
               born.insert(size->symbol);
   }
+  for (const ChosenSize& chosen : chosen_sizes(program_, s)) born.insert(chosen.size);
   for (std::size_t k = 0; k < s.outputs.size(); ++k) {
     const Output& output = s.outputs[k];
     const std::string keys =

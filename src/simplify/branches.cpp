@@ -6,6 +6,8 @@
 #include "fuse/inline.h"
 #include "fuse/join.h"
 #include "fuse/profit.h"
+#include "fuse/share.h"
+#include "program/choice.h"
 #include "program/edit.h"
 #include "simplify/rewriting.h"
 
@@ -25,11 +27,11 @@ class Branches {
 
   bool run() {
     bool changed = false;
-    for (int c = 1; c < static_cast<int>(region_.stages.size()); ++c) {
+    for (int c = 0; c < static_cast<int>(region_.stages.size()); ++c) {
       // What is merged into an earlier stage leaves its place to the next one.
-      if (merge(c) || draw_in(c)) {
+      if (open(c) || merge(c) || draw_in(c)) {
         changed = true;
-        c = 0;
+        c = -1;
       }
     }
     return changed;
@@ -90,6 +92,52 @@ class Branches {
     region_.stages.erase(region_.stages.begin() + (where == 0 ? second : first));
   }
 
+  // ---- no choice
+
+  /// The stages of the side that is always taken, in the place of a choice whose sizes they know.
+  bool open(int c) {
+    const Stage owner = stage(c);
+    const Branch* branch = choice(owner);
+    const auto* literal = branch ? as<Literal>(branch->condition) : nullptr;
+    const std::vector<ChosenSize> sizes = chosen_sizes(program_, owner);
+    if (!literal || sizes.empty()) return false;
+    const bool then = literal->value.i != 0;
+    Block side = side_of(owner, then);
+    const Block& other = side_of(owner, !then);
+    if (program_.results.empty() && std::any_of(other.stages.begin(), other.stages.end(), has_effects))
+      return false;  // a program has results or effects, even if these never happen
+    Defined made;
+    for (const Stage& inner : side.stages) made.add(program_, inner);
+    for (const ArrayId result : side.results)
+      if (!made.arrays.contains(result) || std::count(side.results.begin(), side.results.end(), result) > 1)
+        return false;
+    Renaming names;
+    for (std::size_t o = 0; o < owner.outputs.size(); ++o) {
+      const ArrayId output = owner.outputs[o].array;
+      names.arrays[side.results[o]] = output;
+      program_.arrays[static_cast<std::size_t>(output.value)].shape = program_[side.results[o]].shape;
+    }
+    rename_in(*program_.pool, side.stages, names);
+    for (Stage& inner : side.stages)
+      for (Output& output : inner.outputs) {
+        output.array = names.of(output.array);
+        if (output.offsets) output.offsets = names.of(*output.offsets);
+        if (output.keys) output.keys = names.of(*output.keys);
+      }
+    const auto see = [&](Expr e) { return on_side(*program_.pool, sizes, then, e); };
+    edit_stages(region_.stages,
+                [&](Stage& later) { for_each_slot(later, [&](Expr& slot) { slot = see(slot); }); });
+    for (Array& array : program_.arrays)
+      for (Expr& extent : array.shape) extent = see(extent);
+    notes_.done.push_back({"branch",
+                           {owner.name},
+                           "'" + owner.name + "' always takes its " + (then ? "first" : "second") + " branch",
+                           owner.place});
+    const auto at = region_.stages.erase(region_.stages.begin() + c);
+    region_.stages.insert(at, side.stages.begin(), side.stages.end());
+    return true;
+  }
+
   // ---- one condition
 
   bool merge(int second) {
@@ -103,8 +151,8 @@ class Branches {
       if (!where) continue;
       Stage both = stage(first);
       both.outputs.insert(both.outputs.end(), stage(second).outputs.begin(), stage(second).outputs.end());
-      both.body = Branch{earlier->condition, one_after_the_other(stage(first), *earlier->then, *later->then),
-                         one_after_the_other(stage(first), *earlier->otherwise, *later->otherwise)};
+      both.body = Branch{earlier->condition, one_after_the_other(stage(first), true, *later->then),
+                         one_after_the_other(stage(first), false, *later->otherwise)};
       notes_.done.push_back({"condition",
                              {stage(first).name, stage(second).name},
                              "'" + stage(first).name + "' and '" + stage(second).name +
@@ -116,15 +164,44 @@ class Branches {
     return false;
   }
 
-  /// The first block and then the second, which may read the outputs of the first one's stage.
-  std::shared_ptr<const Block> one_after_the_other(const Stage& owner, const Block& first,
-                                                   const Block& second) {
+  static const Block& side_of(const Stage& owner, bool then) {
+    const Branch& branch = std::get<Branch>(owner.body);
+    return then ? *branch.then : *branch.otherwise;
+  }
+
+  /// What the outputs of a choice are called on one side of it.
+  static Renaming names_on_side(const Stage& owner, bool then) {
     Renaming names;
     for (std::size_t o = 0; o < owner.outputs.size(); ++o)
-      names.arrays[owner.outputs[o].array] = first.results[o];
-    Block both = first;
+      names.arrays[owner.outputs[o].array] = side_of(owner, then).results[o];
+    return names;
+  }
+
+  /// Sizes that are born with a choice are those of the side, in these stages and in what they make.
+  void see_sizes(std::vector<Stage>& stages, const Stage& owner, bool then) {
+    const std::vector<ChosenSize> sizes = chosen_sizes(program_, owner);
+    if (sizes.empty()) return;
+    ExprPool& pool = *program_.pool;
+    const auto see = [&](Expr e) { return on_side(pool, sizes, then, e); };
+    const auto see_shape = [&](ArrayId array) {
+      for (Expr& extent : program_.arrays[static_cast<std::size_t>(array.value)].shape) extent = see(extent);
+    };
+    edit_stages(stages, [&](Stage& stage) {
+      for_each_slot(stage, [&](Expr& slot) { slot = see(slot); });
+      for (const Output& output : stage.outputs)
+        for (const ArrayId array : defined_arrays(output)) see_shape(array);
+      if (const auto* nested = std::get_if<Nested>(&stage.body))
+        for (const Carry& carry : nested->block->carries) see_shape(carry.inside);
+    });
+  }
+
+  /// A block of the first choice and then one of a second, which may read the outputs of the first.
+  std::shared_ptr<const Block> one_after_the_other(const Stage& owner, bool then, const Block& second) {
+    const Renaming names = names_on_side(owner, then);
+    Block both = side_of(owner, then);
     std::vector<Stage> rest = second.stages;
     rename_in(*program_.pool, rest, names);
+    see_sizes(rest, owner, then);
     both.stages.insert(both.stages.end(), rest.begin(), rest.end());
     for (const ArrayId result : second.results) both.results.push_back(names.of(result));
     return std::make_shared<const Block>(std::move(both));
@@ -142,7 +219,7 @@ class Branches {
   bool draw_in(int c) {
     const Stage& consumer = stage(c);
     if (!std::holds_alternative<Formula>(consumer.body) || consumer.dims.empty() ||
-        has_hint(consumer, Hint::Never) || !lengths_born_in(program_, consumer).empty() ||
+        has_hint(consumer, Hint::Never) ||
         std::any_of(consumer.outputs.begin(), consumer.outputs.end(),
                     [](const Output& output) { return output.into || output.force; }))
       return false;
@@ -155,12 +232,12 @@ class Branches {
     const Stage &owner = stage(s), &consumer = stage(c);
     const Branch& branch = *choice(owner);
     const UseTable uses(region_);
-    std::vector<std::size_t> read;  // positions among the owner's outputs
+    std::vector<std::size_t> read, gone;  // positions among the owner's outputs
     for (std::size_t o = 0; o < owner.outputs.size(); ++o) {
       const ArrayId array = owner.outputs[o].array;
       if (!uses.reads(c).contains(array)) continue;
-      if (uses.is_held(array) || uses.readers(array).size() > 1) return false;
       read.push_back(o);
+      if (!uses.is_held(array) && uses.readers(array).size() == 1) gone.push_back(o);
     }
     if (read.empty() || has_shape_of(consumer, owner)) return false;
     const auto where = meeting(s, c);
@@ -168,21 +245,23 @@ class Branches {
         operations_of(consumer) * (sides(*branch.then) + sides(*branch.otherwise)) > most_operations)
       return false;
     NewNames names(program_);
-    Side then = with(consumer, owner, *branch.then, "_then", names);
-    Side otherwise = with(consumer, owner, *branch.otherwise, "_else", names);
+    Side then = with(consumer, owner, true, names);
+    Side otherwise = with(consumer, owner, false, names);
     if (!joins(then, *branch.then, read) && !joins(otherwise, *branch.otherwise, read)) return false;
     Stage both = owner;
     Block blocks[] = {*branch.then, *branch.otherwise};
-    for (std::size_t k = read.size(); k-- > 0;) {
-      const auto at = static_cast<std::ptrdiff_t>(read[k]);
+    for (std::size_t k = gone.size(); k-- > 0;) {
+      const auto at = static_cast<std::ptrdiff_t>(gone[k]);
       both.outputs.erase(both.outputs.begin() + at);
       for (Block& block : blocks) block.results.erase(block.results.begin() + at);
     }
     for (const Output& output : consumer.outputs) {
-      Output left;
-      left.array = output.array;
-      left.place = output.place;
-      both.outputs.push_back(std::move(left));
+      for (const ArrayId array : made_by(output)) {
+        Output left;
+        left.array = array;
+        left.place = output.place;
+        both.outputs.push_back(std::move(left));
+      }
     }
     for (auto [block, side] : {std::pair(&blocks[0], &then), std::pair(&blocks[1], &otherwise)}) {
       block->results.insert(block->results.end(), side->results.begin(), side->results.end());
@@ -190,6 +269,7 @@ class Branches {
     }
     both.body = Branch{branch.condition, std::make_shared<const Block>(std::move(blocks[0])),
                        std::make_shared<const Block>(std::move(blocks[1]))};
+    if (loses_a_size(owner, both, uses, s, c)) return false;
     notes_.done.push_back(
         {"branch",
          {owner.name, consumer.name},
@@ -199,37 +279,81 @@ class Branches {
     return true;
   }
 
+  /// What an output makes; the keys of a group come before its offsets, which are one more.
+  static std::vector<ArrayId> made_by(const Output& output) {
+    std::vector<ArrayId> arrays = {output.array};
+    if (output.keys) arrays.push_back(*output.keys);
+    if (output.offsets) arrays.push_back(*output.offsets);
+    return arrays;
+  }
+
+  /// Has the choice no output any more that a size, which somebody needs, is the length of?
+  bool loses_a_size(const Stage& before, const Stage& after, const UseTable& uses, int s, int c) const {
+    const std::vector<ChosenSize> left = chosen_sizes(program_, after);
+    const auto knows = [](const std::vector<ChosenSize>& sizes, SymbolId size, std::size_t output) {
+      return std::any_of(sizes.begin(), sizes.end(),
+                         [&](const ChosenSize& one) { return one.size == size && one.output <= output; });
+    };
+    std::set<SymbolId> all;
+    for (const ChosenSize& one : chosen_sizes(program_, before)) all.insert(one.size);
+    for (const SymbolId size : all) {
+      const bool needed = uses.is_held(size) || std::any_of(uses.users(size).begin(), uses.users(size).end(),
+                                                            [&](int user) { return user != s && user != c; });
+      if (needed && !knows(left, size, after.outputs.size())) return true;
+    }
+    for (std::size_t o = 0; o < after.outputs.size(); ++o)
+      for (const Expr extent : program_[after.outputs[o].array].shape) {
+        bool unknown = false;
+        visit(extent, [&](Expr node) {
+          const auto* size = as<SizeRef>(node);
+          unknown = unknown || (size && all.contains(size->symbol) && !knows(left, size->symbol, o));
+        });
+        if (unknown) return true;
+      }
+    return false;
+  }
+
   /// A copy of the consumer for one side, and the arrays that it makes.
   struct Side {
     Stage consumer;
     std::vector<ArrayId> results;
   };
 
-  Side with(const Stage& consumer, const Stage& owner, const Block& block, const std::string& suffix,
-            NewNames& names) {
+  Side with(const Stage& consumer, const Stage& owner, bool then, NewNames& names) {
     ExprPool& pool = *program_.pool;
+    const std::string suffix = then ? "_then" : "_else";
     Side side{consumer, {}};
     side.consumer.name = names.stage_like(consumer.name + suffix);
-    Renaming inside;
-    for (std::size_t o = 0; o < owner.outputs.size(); ++o)
-      inside.arrays[owner.outputs[o].array] = block.results[o];
+    Renaming inside = names_on_side(owner, then);
+    for (const SymbolId length : lengths_born_in(program_, consumer))
+      inside.sizes[length] =
+          program_.add_symbol(names.like(program_[length].name + suffix), Symbol::Origin::Born);
     std::map<DimId, Expr> indices;
     for (Dim& dim : side.consumer.dims) {
       const DimId id = program_.add_dim(dim.name);
       indices[dim.id] = pool.index(id);
       dim.id = id;
     }
-    for (Output& output : side.consumer.outputs) {
-      const Array made = program_[output.array];
+    const auto copy = [&](ArrayId array) {
+      const Array made = program_[array];
+      Rewriter inside_of(pool, [&](Expr node) { return inside.of(pool, node); });
+      std::vector<Expr> shape;
+      for (const Expr extent : made.shape) shape.push_back(inside_of(extent));
       const ArrayId own =
-          program_.add_array(names.like(made.name + suffix), made.type, made.shape, made.place);
-      inside.arrays[output.array] = own;  // it may read what it has made so far
-      output.array = own;
-      side.results.push_back(own);
+          program_.add_array(names.like(made.name + suffix), made.type, std::move(shape), made.place);
+      inside.arrays[array] = own;  // it may read what it has made so far
+      return own;
+    };
+    for (Output& output : side.consumer.outputs) {
+      output.array = copy(output.array);
+      if (output.keys) output.keys = copy(*output.keys);
+      if (output.offsets) output.offsets = copy(*output.offsets);
+      for (const ArrayId array : made_by(output)) side.results.push_back(array);
     }
     std::vector<Stage> one;
     one.push_back(std::move(side.consumer));
     rename_in(pool, one, inside);
+    see_sizes(one, owner, then);
     for_each_slot(one.front(), [&](Expr& slot) {
       slot = rewrite(pool, slot, [&](Expr node) {
         const auto* index = as<IndexRef>(node);
@@ -241,6 +365,15 @@ class Branches {
     return side;
   }
 
+  /// Is it a running fold of a filter, which has a rule of its own (filtered_scans.cpp)?
+  static bool scans_filter(const Stage& consumer, const Output& filter) {
+    return consumer.dims.size() == 1 && filter.combine.size() == 1 && is<Append>(filter.combine.front()) &&
+           std::any_of(consumer.outputs.begin(), consumer.outputs.end(), [](const Output& output) {
+             const auto* scan = std::get_if<Scan>(&output.combine.front());
+             return scan && scan->from == Direction::Left;
+           });
+  }
+
   /// Can the copy become part of a stage that makes what it reads?
   bool joins(const Side& side, const Block& block, const std::vector<std::size_t>& read) const {
     return std::any_of(read.begin(), read.end(), [&](std::size_t o) {
@@ -250,7 +383,8 @@ class Branches {
           if (output.array != array) continue;
           return !why_not_join({program_, maker, side.consumer, {array}}) ||
                  (!why_not_inline(program_, maker, output, side.consumer) &&
-                  reads_each_once(side.consumer, array));
+                  reads_each_once(side.consumer, array)) ||
+                 !why_not_share(program_, maker, side.consumer, 1) || scans_filter(side.consumer, output);
         }
       }
       return false;

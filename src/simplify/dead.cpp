@@ -2,6 +2,7 @@
 #include "simplify/passes.h"
 
 #include "program/buckets.h"
+#include "program/choice.h"
 
 #include <algorithm>
 
@@ -49,6 +50,34 @@ std::set<ArrayId> unneeded_buckets(const Program& program, std::vector<Output>& 
       if (!has_needed_values(*other)) unneeded.insert(other->array);
   }
   return unneeded;
+}
+
+/// Takes outputs out of a choice that nobody needs. Those that a size is known by stay.
+bool drop_unneeded(const Program& program, Stage& stage,
+                   const std::function<bool(const Output&)>& is_needed) {
+  const auto* branch = std::get_if<Branch>(&stage.body);
+  if (!branch || !stage.dims.empty()) return false;
+  std::set<std::size_t> stay;
+  for (std::size_t o = 0; o < stage.outputs.size(); ++o)
+    if (is_needed(stage.outputs[o])) stay.insert(o);
+  for (const ChosenSize& chosen : chosen_sizes(program, stage))
+    for (const std::size_t o : std::set(stay))
+      for (const Expr extent : program[stage.outputs[o].array].shape)
+        visit(extent, [&](Expr node) {
+          const auto* size = as<SizeRef>(node);
+          if (size && size->symbol == chosen.size) stay.insert(chosen.output);
+        });
+  if (stay.size() == stage.outputs.size()) return false;
+  Block blocks[] = {*branch->then, *branch->otherwise};
+  for (std::size_t o = stage.outputs.size(); o-- > 0;) {
+    if (stay.contains(o)) continue;
+    const auto at = static_cast<std::ptrdiff_t>(o);
+    stage.outputs.erase(stage.outputs.begin() + at);
+    for (Block& block : blocks) block.results.erase(block.results.begin() + at);
+  }
+  stage.body = Branch{branch->condition, std::make_shared<const Block>(std::move(blocks[0])),
+                      std::make_shared<const Block>(std::move(blocks[1]))};
+  return true;
 }
 
 }  // namespace
@@ -130,6 +159,11 @@ bool remove_dead(Region& region, Notes& notes) {
         }
       }
       stage.outputs = std::move(outputs);
+    }
+    if (drop_unneeded(region.program, stage, is_needed)) {
+      notes.done.push_back(
+          {"dead", {stage.name}, "nobody needs all that '" + stage.name + "' leaves behind", stage.place});
+      changed = true;
     }
     for (const ArrayId array : reads_of(region.program, stage)) needed.insert(array);
     for_each_stage({&stage, 1}, [&](const Stage& inner) {

@@ -3,6 +3,7 @@
 #include "simplify/passes.h"
 
 #include "program/affine_of.h"
+#include "program/choice.h"
 #include "program/edit.h"
 #include "simplify/rewriting.h"
 #include "simplify/rules.h"
@@ -91,6 +92,7 @@ class Expressions {
     for (Effect& effect : stage.effects) drop(effect.guard);
     const auto* branch = std::get_if<Branch>(&stage.body);
     if (!branch || !as<Literal>(branch->condition)) return;
+    if (!chosen_sizes(program_, stage).empty()) return;  // its stages need to be outside: see `branches`
     const bool truth = is(branch->condition, true);
     // A program has results or effects, even if these never happen.
     const Block& other = truth ? *branch->otherwise : *branch->then;

@@ -29,6 +29,9 @@ bool scan_filters(Region& region, Notes& notes);
 /// Makes choices with equal conditions one, and draws what reads them into both of their sides.
 bool join_branches(Region& region, Notes& notes);
 
+/// Replaces sizes of choices whose sides agree about them.
+bool settle_chosen_sizes(Program& program, Notes& notes);
+
 /// Makes collections that take a value at every point ordinary arrays, and counts those that nobody reads.
 bool know_lengths(Program& program, Notes& notes);
 

@@ -27,6 +27,7 @@ constexpr std::array passes = {
     Pass{"windows", separate_windows},
     Pass{"short folds", write_out_short_folds},
     Pass{"lengths", know_lengths},
+    Pass{"chosen sizes", settle_chosen_sizes},
     Pass{"rows", everywhere<find_rows>},
     Pass{"hoist", hoist_invariant},
     Pass{"blocks", everywhere<open_blocks>},
