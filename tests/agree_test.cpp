@@ -137,6 +137,38 @@ TEST(Agree, HalfOfTheDigitsAgreeWhereErrorsGrowBeyondBounds) {
   EXPECT_FALSE(run.accepts(0, 99, run.value(0, 99) * (1 + 1e-2)));
 }
 
+TEST(Agree, WideResultsAreAsGoodAsTheNarrowNumbersTheyAreMadeOf) {
+  const Computed mean("def f(x: f32[N]) -> m { m = f64(sum(i) x[i]) / N }", {fractions(10000)});
+  EXPECT_TRUE(mean.accepts(0, 0, mean.value(0, 0) * (1 + 2e-6)));
+  EXPECT_FALSE(mean.accepts(0, 0, mean.value(0, 0) * 1.01));
+  const Computed each("def f(x: f32[N]) -> y { y[i] = f64(x[i] * x[i] + 0.1 * x[i]) }", {fractions(10)});
+  EXPECT_TRUE(each.accepts(0, 3, each.value(0, 3) * (1 + unit / 2)));
+  EXPECT_FALSE(each.accepts(0, 3, each.value(0, 3) * (1 + 16 * unit)));
+}
+
+TEST(Agree, WhatIsComputedFromASumMayAmplifyItsError) {
+  const Computed run("def f(x: f32[N]) -> y { a = sum(i) x[i]; y = sin(a * 100) }", {fractions(1000)});
+  EXPECT_TRUE(run.accepts(0, 0, run.value(0, 0) + 0.01));
+}
+
+TEST(Agree, SizesAreKnownWhereSomethingIsDividedByThem) {
+  const Computed run(
+      "def f(x: f32[N]) -> y { a = sum(i) x[i]; b = sum(i) x[i] * x[i]; y = b / N - (a / N) * (a / N) }",
+      {fractions(1000)});
+  EXPECT_TRUE(run.accepts(0, 0, run.value(0, 0) + 1e-6));
+  EXPECT_FALSE(run.accepts(0, 0, run.value(0, 0) + 0.01));
+}
+
+TEST(Agree, AnOperatorOfTheUsersIsHeldToTheSizeOfItsValues) {
+  const Computed run(
+      "type C = { re: f64, im: f64 }\n"
+      "op cmul(a: C, b: C) -> C associative { identity { re: 1.0, im: 0.0 }\n"
+      "  { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re } }\n"
+      "def f(x: f32[N]) -> y { p = fold(cmul, i) C { re: f64(x[i]), im: f64(x[i]) / 2 }; y = p.re }",
+      {fractions(200)});
+  EXPECT_LT(run.allowed(0, 0), 1);
+}
+
 TEST(Agree, StrictProgramsAreIdentical) {
   const Computed run("strict " + shifted, {floats({0.9})});
   EXPECT_EQ(run.with(0, 0, 1 + unit).difference,
@@ -187,6 +219,24 @@ TEST(Agree, EffectsAreTheSameInTheirOrder) {
   actual.effects.clear();
   EXPECT_EQ(agreement(run.program(), run.reference(), actual).difference,
             "effect 1 is nothing, the interpreter says 'a'");
+}
+
+TEST(Agree, FloatsThatEffectsShowMayDifferByRoundings) {
+  const Computed run("def f(x: f32[N]) { s = sum(i) x[i]; print(\"sum\", s) }", {fractions(1000)});
+  const auto with = [&](const std::string& text) {
+    Outcome actual = run.reference().outcome;
+    actual.effects[0].text = text;
+    return agreement(run.program(), run.reference(), actual);
+  };
+  const std::string exact = run.reference().outcome.effects[0].text;
+  const double sum = std::stod(exact.substr(4));
+  EXPECT_TRUE(with(exact).identical);
+  const Agreement near = with("sum " + std::to_string(sum * (1 + 1e-6)));
+  EXPECT_EQ(near.difference, "");
+  EXPECT_FALSE(near.identical);
+  EXPECT_NE(with("sum " + std::to_string(sum * 1.1)).difference, "");
+  EXPECT_NE(with("total " + std::to_string(sum)).difference, "");
+  EXPECT_NE(with(exact + " 1").difference, "");
 }
 
 std::string complaint(const Computed& run, double value) {

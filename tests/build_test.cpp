@@ -178,6 +178,17 @@ TEST_F(Build, HeadersShareTypesAndErrorsLeaveNothingToFree) {
                         "aligned_alloc and goes to free.\n"));
 }
 
+TEST_F(Build, TheHeaderSaysWhichEffectsThereAre) {
+  line_.file("watch.twill",
+             "effect alarm\ndef watch(x: f32[N]) { for i < N { print(\"v\", i, x[i]) where x[i] > 1 }\n"
+             "                               for v in x, v < 0 { alarm(v) } }\n");
+  shell("build/twill build watch.twill -o out");
+  EXPECT_THAT(
+      read_file(line_.path("out/watch.h")),
+      HasSubstr("   Effects, by the number that host->effect is told; it is given the numbers in them, in "
+                "order:\n     0: print(\"v\", i64, f32)\n     1: alarm(f32)\n"));
+}
+
 TEST_F(Build, TypesOfOneNameThatDifferAreAnError) {
   line_.file("types.twill", shared_types);
   line_.file("others.twill", "type P = { key: i64 }\ndef other(x: P[N]) -> s { s = sum(i) x[i].key }\n");
@@ -220,7 +231,7 @@ TEST_F(Build, NamesThatMeanSomethingInCAreRefused) {
   const ExitReport report = line_.shell("build/twill build main.twill -o out");
   EXPECT_EQ(report.status, 2);
   EXPECT_EQ(report.output,
-            "error[E0712]: a function in C cannot be called 'main' by others\n"
+            "error[E0712]: the name 'main' means something in C, or in the code around the function\n"
             "  help: rename the definition, or let its name begin with something: --prefix my_ makes it "
             "'my_main'\n");
   EXPECT_EQ(shell("build/twill build main.twill -o out --prefix my_"),

@@ -368,6 +368,26 @@ TEST(Text, TestsBecomeStepsAndExpectations) {
   EXPECT_EQ(std::get<ErrorExpectation>(t.expectations[3]).text, "never");
 }
 
+TEST(Text, ArgumentsInTestsAreCallsAndScalars) {
+  const Module module =
+      parse("t.twill",
+            "def g(k: i32) -> y { y = k * 2 }\n"
+            "def f(x: i32[N]) -> y { y[i] = x[i] + 1 }\n"
+            "test \"all\" { n = 3; j = g(n + 1); h = g(g(n)); y = f(f([1, n])); x = [n, 2]\n"
+            "  expect j == 8, h == 12, y == [3, 5], x[0] == 3 }\n");
+  ASSERT_EQ(module.tests.size(), 1U);
+  int calls = 0;
+  for (const auto& step : module.tests[0].steps) calls += std::holds_alternative<TestCall>(step);
+  EXPECT_EQ(calls, 5);
+}
+
+TEST(Text, AByteOrderMarkIsSkipped) {
+  const Module module = parse("t.twill",
+                              "\xef\xbb\xbf"
+                              "def f(n: i64) -> y { y = n }\n");
+  EXPECT_EQ(module.programs.size(), 1U);
+}
+
 TEST(Text, DeepExpressionsPrintInParts) {
   Program p;
   p.name = "f";

@@ -8,8 +8,10 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <set>
+#include <sstream>
 
 namespace twill {
 
@@ -30,6 +32,26 @@ std::string position_text(std::int64_t position, const std::vector<std::int64_t>
     position /= shape[d];
   }
   return at.empty() ? "" : fmt::format("[{}]", fmt::join(at, ", "));
+}
+
+/// Do two texts differ in floats only, and in these by no more than is allowed?
+bool says_the_same(const std::string& want, const std::string& got, const Fact& fact, Agreement& agreement) {
+  std::istringstream wanted(want), made(got);
+  std::string a, b;
+  while (true) {
+    const bool more = static_cast<bool>(wanted >> a);
+    if (more != static_cast<bool>(made >> b)) return false;
+    if (!more) return true;
+    if (a == b) continue;
+    char *end_a = nullptr, *end_b = nullptr;
+    const double x = std::strtod(a.c_str(), &end_a), y = std::strtod(b.c_str(), &end_b);
+    if (*end_a != 0 || *end_b != 0) return false;
+    const double error = std::abs(x - y), allowed = allowed_error(fact, Scalar::F64, x);
+    if (!(error <= allowed)) return false;
+    if (error * agreement.allowed < agreement.error * allowed) continue;
+    agreement.error = error;
+    agreement.allowed = allowed;
+  }
 }
 
 /// Compares two arrays of one type and shape, leaf by leaf.
@@ -81,7 +103,8 @@ Reference reference_of(const Program& program, std::span<const Data> inputs) {
   if (program.strict) return {std::move(outcome), std::move(bounds)};
   for (const Symbol& symbol : program.symbols)
     if (const auto size = outcome.sizes.find(symbol.name); size != outcome.sizes.end())
-      bounds.set(symbol.id, size->second);
+      symbol.origin == Symbol::Origin::Input ? bounds.know(symbol.id, size->second)
+                                             : bounds.set(symbol.id, size->second);
   bounds.program(inputs);
   return {std::move(outcome), std::move(bounds)};
 }
@@ -106,8 +129,8 @@ Agreement agreement(const Program& program, const Reference& reference, const Ou
   }
   // Effects of different kinds may pass each other.
   const std::map<std::string, Texts> want = by_kind(expected.effects), got = by_kind(actual.effects);
+  if (want != got) result.identical = false;
   if (want != got && result.difference.empty()) {
-    result.identical = false;
     std::set<std::string> kinds;
     for (const auto* side : {&want, &got})
       for (const auto& [kind, texts] : *side) kinds.insert(kind);
@@ -118,8 +141,12 @@ Agreement agreement(const Program& program, const Reference& reference, const Ou
       const auto text = [](const Texts& texts, std::size_t at) {
         return at < texts.size() ? "'" + texts[at] + "'" : "nothing";
       };
+      const Fact fact = program.strict ? Fact{} : reference.bounds.shown(kind);
       std::size_t k = 0;
-      while (k < wanted.size() && k < made.size() && wanted[k] == made[k]) ++k;
+      while (k < wanted.size() && k < made.size() &&
+             (wanted[k] == made[k] || (!program.strict && says_the_same(wanted[k], made[k], fact, result))))
+        ++k;
+      if (k == wanted.size() && k == made.size()) continue;
       result.difference =
           fmt::format("{} {} is {}, the interpreter says {}", kind == "print" ? "effect" : "'" + kind + "'",
                       k + 1, text(made, k), text(wanted, k));

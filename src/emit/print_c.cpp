@@ -68,6 +68,12 @@ class Interface {
     text += "/* Arrays are row-major and densely packed; results must not overlap with anything else.\n";
     for (std::size_t p = 0; p < comments_.size(); ++p)
       text += "     " + source.parameters[p].name + ": " + comments_[p] + "\n";
+    if (!source.effects.empty()) {
+      text +=
+          "   Effects, by the number that host->effect is told; it is given the numbers in them, in order:\n";
+      for (std::size_t e = 0; e < source.effects.size(); ++e)
+        text += "     " + std::to_string(e) + ": " + described(source.effects[e]) + "\n";
+    }
     text += "   Returns 0, or a number that " + source.function + "_error explains";
     text += born_.empty() ? ".\n   After an error the results may hold anything. */\n"
                           : ".\n   After an error the results may hold anything, but nothing is left to be "
@@ -113,6 +119,18 @@ class Interface {
   }
 
  private:
+  /// `print("big", f32)`
+  static std::string described(const Effect& effect) {
+    std::string text;
+    for (const auto& argument : effect.arguments) {
+      const auto* words = std::get_if<std::string>(&argument);
+      std::string shown = words ? "\"" + *words + "\"" : to_string(std::get<Expr>(argument)->type);
+      for (std::size_t at = 0; (at = shown.find("*/", at)) != std::string::npos;) shown.insert(at + 1, " ");
+      text += (text.empty() ? "" : ", ") + shown;
+    }
+    return effect.kind + "(" + text + ")";
+  }
+
   static std::string indented(const std::string& lines, int by) {
     std::string text;
     for (std::size_t at = 0, end = 0; at < lines.size(); at = end) {

@@ -91,6 +91,7 @@ Facts ErrorBounds::compute(Expr expr, Frame& frame) {
     Fact fact;
     fact.low = range.low;
     fact.high = range.high;
+    fact.least = std::max({0.0, range.low, -range.high});
     return {fact};
   }
   if (const auto* arg = as<ArgRef>(expr)) return frame.arguments.at(static_cast<std::size_t>(arg->position));
@@ -147,7 +148,11 @@ Fact ErrorBounds::apply(Prim prim, Scalar type, const std::vector<Fact>& operand
   if (truth) return Fact::up_to(1, 0, true);
   if (!is_float(type)) return integer_operation(prim, type, operands);
   Fact fact = float_operation(prim, type, operands);
-  for (const Fact& operand : operands) fact.terms = std::max(fact.terms, operand.terms + 1);
+  fact.unit = rounding(type);
+  for (const Fact& operand : operands) {
+    fact.terms = std::max(fact.terms, operand.terms + 1);
+    fact.unit = std::max(fact.unit, operand.unit);
+  }
   return fact;
 }
 
@@ -167,11 +172,14 @@ Facts ErrorBounds::combine(const Operator& op, const Facts& values, double count
   if (op.prim) {
     Fact result = folded(*op.prim, op.type.scalar(), values[0], std::max(count, 1.0));
     result.terms = values[0].terms + count;
+    result.unit = is_float(op.type.scalar()) ? std::max(values[0].unit, rounding(op.type.scalar())) : 0;
+    result.scale = std::max(result.scale, values[0].magnitude());
     // The identity is a result as well; that of min and max is larger than any value, but exact.
     const bool bounded = *op.prim == Prim::Min || *op.prim == Prim::Max || !op.identity;
     return {bounded ? result : join(result, of(op.identity)[0])};
   }
   Facts sum = op.identity ? join(of(op.identity), values) : values;
+  const Facts start = sum;
   const Expr body = program_[op.function].body;
   double k = 0;
   for (; k < count && k < most_steps && steps_ < most_steps_in_all; ++k, ++steps_) {
@@ -191,7 +199,14 @@ Facts ErrorBounds::combine(const Operator& op, const Facts& values, double count
     fact.relative *= 2;
   }
   if (k < count) give_up(sum, op.type, k <= 64);
-  for (Fact& fact : sum) fact.terms = std::max(fact.terms, count * (values[0].terms + 1));
+  const std::vector<TypeLeaf> leaves = leaves_of(op.type);
+  for (std::size_t leaf = 0; leaf < sum.size(); ++leaf) {
+    Fact& fact = sum[leaf];
+    fact.terms = std::max(fact.terms, count * (values[0].terms + 1));
+    if (is_float(leaves[leaf].scalar)) fact.unit = std::max(fact.unit, rounding(leaves[leaf].scalar));
+    // What is combined on the way is seldom larger than all values together.
+    fact.scale = std::min(fact.scale, count * start[leaf].magnitude());
+  }
   return sum;
 }
 
@@ -229,7 +244,9 @@ ErrorBounds::Range ErrorBounds::range(Expr expr) {
     return {literal->value.as_double(), literal->value.as_double()};
   if (const auto* size = as<SizeRef>(expr)) {
     const auto known = sizes_.find(size->symbol);
-    return {0, known == sizes_.end() ? cap : static_cast<double>(known->second)};
+    const auto least = least_sizes_.find(size->symbol);
+    return {least == least_sizes_.end() ? 0 : static_cast<double>(least->second),
+            known == sizes_.end() ? cap : static_cast<double>(known->second)};
   }
   if (const auto* index = as<IndexRef>(expr)) {
     const auto known = ranges_.find(index->dim);
@@ -272,6 +289,12 @@ void ErrorBounds::block(const Block& block) {
 
 namespace {
 
+bool combines_values(const Combine& combine) {
+  if (const auto* scatter = std::get_if<Scatter>(&combine)) return scatter->op.has_value();
+  if (const auto* group = std::get_if<Group>(&combine)) return group->op.has_value();
+  return is<Fold>(combine) || is<Scan>(combine);
+}
+
 /// Are the elements of the finished array all that a recurrence can have seen of it?
 bool is_written_once(const Stage& stage, const Output& output) {
   if (output.into) return false;
@@ -284,6 +307,11 @@ bool is_written_once(const Stage& stage, const Output& output) {
 }
 
 }  // namespace
+
+Fact ErrorBounds::shown(const std::string& kind) const {
+  const auto known = shown_.find(kind);
+  return known == shown_.end() ? Fact{} : known->second;
+}
 
 void ErrorBounds::stage(const Stage& stage) {
   double points = 1;
@@ -362,8 +390,11 @@ void ErrorBounds::stage(const Stage& stage) {
       if (effect.guard) of(effect.guard);
       for (const auto& argument : effect.arguments)
         if (const Expr* value = std::get_if<Expr>(&argument))
-          for (const Fact& fact : of(*value))
-            if (fact.error > 0) decided_ = false;
+          for (const Fact& fact : of(*value)) {
+            if (fact.error == 0) continue;
+            const auto [known, is_new] = shown_.try_emplace(effect.kind, fact);
+            if (!is_new) known->second = join(known->second, fact);
+          }
     }
     for (const Dim& dim : stage.dims) {
       if (dim.lo) of(dim.lo);
@@ -376,8 +407,16 @@ void ErrorBounds::stage(const Stage& stage) {
     for (const Output& output : stage.outputs)
       give_up(arrays_[output.array], program_[output.array].type, exhausted);
   for (const Output& output : stage.outputs) {
-    arrays_[output.array] = within_seen(output.array, arrays_[output.array]);
-    for (Fact& fact : arrays_[output.array]) fact.terms = std::max(fact.terms, steps);
+    Facts& facts = arrays_[output.array];
+    facts = within_seen(output.array, facts);
+    const bool combines = steps > 0 || std::ranges::any_of(output.combine, combines_values);
+    const std::vector<TypeLeaf> leaves = leaves_of(program_[output.array].type);
+    for (std::size_t leaf = 0; leaf < facts.size(); ++leaf) {
+      Fact& fact = facts[leaf];
+      fact.terms = std::max(fact.terms, steps);
+      if (combines && is_float(leaves[leaf].scalar) && fact.error > 0)
+        fact.error = std::min(fact.error, plausible_error(fact, leaves[leaf].scalar));
+    }
   }
 }
 

@@ -25,6 +25,7 @@ struct Fact {
   bool integral = true;      // it is an integer, so that sums and products of small ones are exact
   double scale = 0;          // of a sum: the largest magnitude of its terms, which may cancel
   double terms = 0;          // so many values, at most, were combined one after the other on the way to it
+  double unit = 0;           // the coarsest rounding on the way to it
 
   double magnitude() const;
   /// A number of which only the largest magnitude is known.
@@ -48,10 +49,15 @@ double rounding(Scalar type);
 /// bounds below are for certain: they assume that no two of them cancel.)
 double likely_error(Scalar type, double terms);
 
-/// The distance from the interpreter's number that a fact allows a number of a type. The bounds assume the
-/// worst of every step, and grow beyond all bounds in long recurrences. So, relative to the largest
-/// magnitude of the number or of what it is the sum of, half of the digits have to agree in any case, unless so many values are combined that a
-/// rounding of each amounts to more.
+/// The most that a number which many values are combined to, or that a recurrence leads to, may be off. The
+/// bounds assume the worst of every step, and grow beyond all bounds. So, relative to the largest magnitude
+/// of the number or of what it is the sum of, half of the digits have to agree in any case, unless so many
+/// values are combined that a rounding of each amounts to more. What is computed from it may amplify the
+/// error.
+double plausible_error(const Fact& fact, Scalar type);
+
+/// The distance from the interpreter's number that a fact allows a number of a type; where nothing is known
+/// about it, half of the digits have to agree.
 double allowed_error(const Fact& fact, Scalar type, double value);
 
 class ErrorBounds {
@@ -66,6 +72,10 @@ class ErrorBounds {
 
   void set(ArrayId array, Facts facts) { arrays_[array] = std::move(facts); }
   void set(SymbolId symbol, std::int64_t most) { sizes_[symbol] = most; }
+  /// The size has this value throughout.
+  void know(SymbolId symbol, std::int64_t value) { sizes_[symbol] = least_sizes_[symbol] = value; }
+  /// About the floats that effects of a kind show.
+  Fact shown(const std::string& kind) const;
   void set(DimId dim, std::int64_t low, std::int64_t high) {
     ranges_[dim] = {static_cast<double>(low), static_cast<double>(high)};
   }
@@ -117,7 +127,8 @@ class ErrorBounds {
   Range range(Expr expr);
 
   const Program& program_;
-  std::map<SymbolId, std::int64_t> sizes_;
+  std::map<SymbolId, std::int64_t> sizes_, least_sizes_;
+  std::map<std::string, Fact> shown_;
   std::int64_t unknown_;
   std::map<ArrayId, Facts> arrays_;
   std::map<ArrayId, Facts> seen_;

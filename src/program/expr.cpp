@@ -109,6 +109,14 @@ Expr neutral(Prim prim, const std::vector<Expr>& operands) {
 
 }  // namespace
 
+namespace {
+
+bool same_place(const Place& a, const Place& b) {
+  return a.source == b.source && a.line == b.line && a.column == b.column && a.length == b.length;
+}
+
+}  // namespace
+
 // ---- building
 // --------------------------------------------------------------------------------------------------
 
@@ -120,8 +128,10 @@ Expr ExprPool::intern(NodeKind kind, Type type, std::vector<Expr> args, Place pl
   const auto [first, last] = by_hash_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     const Node& node = *it->second;
-    if (node.args == args && node.type == type && std::visit(KindEqual{}, node.kind, kind))
-      return Expr(&node);
+    if (node.args != args || node.type != type || !std::visit(KindEqual{}, node.kind, kind)) continue;
+    if (place && node.place && !same_place(place, node.place) && (!args.empty() || node.as<Literal>()))
+      node.place = {};
+    return Expr(&node);
   }
   const int number = static_cast<int>(nodes_.size());
   nodes_.push_back(std::make_unique<const Node>(

@@ -99,7 +99,9 @@ struct Node {
   NodeKind kind;
   Type type;
   std::vector<Expr> args;
-  Place place;       // of the first occurrence; not part of the node's identity
+  // Not part of the node's identity: where the node stands in the text. One that stands at several places,
+  // perhaps inside of a guard and outside of it, has none; what holds it knows its own.
+  mutable Place place;
   std::size_t hash;  // of kind, type and args
   int number;        // order of creation in its pool: operands have smaller numbers
 
@@ -122,7 +124,7 @@ class ExprPool {
   ExprPool(const ExprPool&) = delete;
   ExprPool& operator=(const ExprPool&) = delete;
 
-  Expr literal(Number value, Place place = {});  // there is one NaN of each type
+  Expr literal(Number value, Place place = {});        // there is one NaN of each type
   Expr integer(std::int64_t value, Place place = {});  // an i64 literal
   Expr boolean(bool value, Place place = {});
   Expr index(DimId dim, Place place = {});
@@ -133,9 +135,9 @@ class ExprPool {
             Expr fallback = {}, Place place = {});
   /// All subscripts with rule Inside.
   Expr read(ArrayId array, Type element, std::vector<Expr> subscripts, Place place = {});
-  /// An operation on literals that has a value is that value, bit for bit what `evaluate` says, and of integers
-  /// x+0, x-0 and x*1 are x and 0*x is 0: index expressions and sizes stay in a simple form, and there is one
-  /// way to write a number. Nothing else is simplified here.
+  /// An operation on literals that has a value is that value, bit for bit what `evaluate` says, and of
+  /// integers x+0, x-0 and x*1 are x and 0*x is 0: index expressions and sizes stay in a simple form, and
+  /// there is one way to write a number. Nothing else is simplified here.
   Expr apply(Prim prim, std::vector<Expr> operands, Place place = {});
   Expr select(Expr condition, Expr then, Expr otherwise, Place place = {});
   /// The operand itself when it has the type already; literals are converted at once.

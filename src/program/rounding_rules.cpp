@@ -39,8 +39,12 @@ double allowed_error(const Fact& fact, Scalar type, double value) {
   const double smallest = type == Scalar::F64 ? 0x1.0p-1022 : type == Scalar::F16 ? 0x1.0p-14 : 0x1.0p-126;
   const double bound = std::min(fact.error, fact.relative == 0 ? 0 : fact.relative * std::abs(value));
   if (bound == 0) return fact.error == 0 ? 0 : smallest;
-  const double share = std::max(std::sqrt(rounding(type)), fact.terms * rounding(type));
-  return std::min(bound + smallest, share * std::max(fact.magnitude(), fact.scale));
+  return std::isfinite(bound) ? bound + smallest : plausible_error(fact, type);
+}
+
+double plausible_error(const Fact& fact, Scalar type) {
+  const double unit = std::max(rounding(type), fact.unit);
+  return std::max(std::sqrt(unit), fact.terms * unit) * std::max(fact.magnitude(), fact.scale);
 }
 
 namespace rounding_rules {
@@ -206,6 +210,7 @@ Fact join(const Fact& a, const Fact& b) {
   fact.integral = a.integral && b.integral;
   fact.scale = std::max(a.scale, b.scale);
   fact.terms = std::max(a.terms, b.terms);
+  fact.unit = std::max(a.unit, b.unit);
   return fact;
 }
 
@@ -231,6 +236,7 @@ Fact converted(const Fact& fact, Scalar from, Scalar to) {
   if (!narrows || fact.error == 0) return result;
   result.error += times(rounding(to), fact.magnitude());
   result.relative += rounding(to);
+  result.unit = std::max(fact.unit, rounding(to));
   if (fact.magnitude() > highest_magnitude(to)) result.error = result.relative = infinite;
   return settled(result);
 }
@@ -325,7 +331,12 @@ Fact float_operation(Prim prim, Scalar type, const std::vector<Fact>& operands) 
     case Prim::Log2: return logarithm(std::log2, a, std::numbers::log2e, type);
     case Prim::Log10: return logarithm(std::log10, a, std::numbers::log10e, type);
     case Prim::Pow: return power(a, b, type);
-    case Prim::Mod:
+    case Prim::Mod: {
+      // What is off by a little may be a whole divisor apart.
+      const bool exact = a.error == 0 && b.error == 0;
+      Fact fact = Fact::up_to(b.magnitude(), exact ? 0 : b.magnitude() + b.error, false);
+      return rounded(fact, type, function_error);
+    }
     default: return unknown();
   }
 }

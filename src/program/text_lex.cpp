@@ -39,6 +39,7 @@ class Lexer {
       : source_(source), text_(source->text), errors_(errors) {}
 
   std::vector<Token> run() {
+    if (text_.starts_with("\xef\xbb\xbf")) at_ = line_start_ = 3;  // a byte-order mark
     for (;;) {
       skip_blanks();
       Token token;

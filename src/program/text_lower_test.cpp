@@ -221,7 +221,7 @@ class TestBuilder {
     test_.name = declaration_.name;
     test_.place = declaration_.place;
     for (const TestStatement& s : declaration_.statements)
-      if (s.kind == TestStatement::Kind::Bind) attempt([&] { bind(s); });
+      if (s.kind == TestStatement::Kind::Bind) attempt([&] { bind(in_order(s)); });
     for (auto& [name, literal] : literals_)
       attempt([&, &name = name, &literal = literal] {
         if (!literal.type) settle(name, literal, own_type(*literal.value));
@@ -254,6 +254,52 @@ class TestBuilder {
   [[noreturn]] static void error(std::string code, const Place& place, std::string message,
                                  std::string help = {}) {
     fail(Fault::User, std::move(code), place, std::move(message), std::move(help));
+  }
+
+  /// The statement, with calls inside of arguments bound before it and scalars in the place of their names.
+  const TestStatement& in_order(const TestStatement& s) {
+    const bool is_call = s.value->kind == AstKind::Call;
+    const std::function<AstPtr(const AstPtr&, int)> rewritten = [&](const AstPtr& ast, int depth) -> AstPtr {
+      const bool argument = is_call && depth == 1;
+      if (depth > 0 && ast->kind == AstKind::Call && module_.find(ast->name)) return called(ast);
+      if (ast->kind == AstKind::Name && !argument) {
+        const auto literal = literals_.find(ast->name);
+        if (literal == literals_.end() || !literal->second.shape.empty()) return ast;
+        return std::make_shared<const Ast>(*literal->second.value);
+      }
+      Ast copy = *ast;
+      for (AstPtr& part : copy.args) part = rewritten(part, depth + 1);
+      return copy.args == ast->args ? ast : std::make_shared<const Ast>(std::move(copy));
+    };
+    const AstPtr value = rewritten(s.value, 0);
+    if (value == s.value) return s;
+    made_.push_back(std::make_unique<TestStatement>(s));
+    made_.back()->value = value;
+    return *made_.back();
+  }
+
+  /// The name that a call inside of another one is bound to.
+  AstPtr called(const AstPtr& call) {
+    auto inner = std::make_unique<TestStatement>();
+    inner->place = call->place;
+    inner->value = call;
+    Target target;
+    target.place = call->place;
+    const auto is_taken = [&](const std::string& name) {
+      return std::any_of(inputs_.begin(), inputs_.end(),
+                         [&](const auto& known) { return known.name == name; }) ||
+             std::any_of(declaration_.statements.begin(), declaration_.statements.end(),
+                         [&](const TestStatement& s) {
+                           return std::any_of(s.targets.begin(), s.targets.end(),
+                                              [&](const Target& t) { return t.name == name; });
+                         });
+    };
+    for (int k = 1; target.name.empty() || is_taken(target.name); ++k)
+      target.name = call->name + "_" + std::to_string(k);
+    inner->targets.push_back(target);
+    made_.push_back(std::move(inner));
+    bind(in_order(*made_.back()));
+    return node(AstKind::Name, target.name, {}, call->place);
   }
 
   void bind(const TestStatement& s) {
@@ -563,6 +609,7 @@ class TestBuilder {
   Test test_;
   std::vector<Lowering::TestInput> inputs_;
   std::map<std::string, LiteralData> literals_;
+  std::vector<std::unique_ptr<TestStatement>> made_;  // statements that nobody wrote
   bool failed_ = false;
 };
 

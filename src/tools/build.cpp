@@ -88,7 +88,8 @@ void check_name(const std::string& wish, const std::string& name) {
   for (const char* ending : {"", "_error", "_call"})
     if (is_system_function(wish + ending))
       refuse(fmt::format("the function '{}{}' would hide one of the C library", wish, ending));
-  if (name != wish) refuse(fmt::format("a function in C cannot be called '{}' by others", wish));
+  if (name != wish)
+    refuse(fmt::format("the name '{}' means something in C, or in the code around the function", wish));
 }
 
 /// The function of a C file that is meant; the last one if none is named.

@@ -237,11 +237,11 @@ Data data_from_text(const Array& input, const std::string& value, std::uint64_t 
   if (value.starts_with(random) && input.rank() > 0)
     return made_up(input, value, std::string_view(value).substr(random.size()), seed);
   std::error_code error;
-  if (input.rank() == 0 && !fs::exists(value, error))
+  const bool is_file = value.ends_with(".npy") || fs::exists(value, error);
+  if (input.rank() == 0 && !is_file)
     misfit(input, value, fmt::format("it is not of type {}", to_string(input.type)));
   const bool is_number = number_from(Scalar::F64, value) || number_from(Scalar::Bool, value);
-  if (is_number && !fs::exists(value, error))
-    misfit(input, value, fmt::format("an array of {} is wanted", dimensions(input)));
+  if (is_number && !is_file) misfit(input, value, fmt::format("an array of {} is wanted", dimensions(input)));
   return load_data(value, input.type, input.rank());
 }
 
