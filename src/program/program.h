@@ -34,7 +34,8 @@
 //
 // A born length (of append and group) is a size symbol that the stage defines: the extent of values (append),
 // of keys and of values (group). Outputs of one stage with equal guards may share it: appends without rows,
-// and groups with the same key, of which the first has the keys (buckets.h).
+// and groups with the same key, of which the first has the keys (buckets.h). A stage without dimensions that
+// chooses between two blocks defines sizes as well, where these disagree about an extent (choice.h).
 //
 // A stage with a Seq dimension that reads its own output sees the current version: the array it is `into`,
 // overwritten by all earlier points. The element must have been written by an earlier point or be given

@@ -290,8 +290,8 @@ class Branches {
   /// Has the choice no output any more that a size, which somebody needs, is the length of?
   bool loses_a_size(const Stage& before, const Stage& after, const UseTable& uses, int s, int c) const {
     const std::vector<ChosenSize> left = chosen_sizes(program_, after);
-    const auto knows = [](const std::vector<ChosenSize>& sizes, SymbolId size, std::size_t output) {
-      return std::any_of(sizes.begin(), sizes.end(),
+    const auto knows = [&](SymbolId size, std::size_t output) {
+      return std::any_of(left.begin(), left.end(),
                          [&](const ChosenSize& one) { return one.size == size && one.output <= output; });
     };
     std::set<SymbolId> all;
@@ -299,14 +299,14 @@ class Branches {
     for (const SymbolId size : all) {
       const bool needed = uses.is_held(size) || std::any_of(uses.users(size).begin(), uses.users(size).end(),
                                                             [&](int user) { return user != s && user != c; });
-      if (needed && !knows(left, size, after.outputs.size())) return true;
+      if (needed && !knows(size, after.outputs.size())) return true;
     }
     for (std::size_t o = 0; o < after.outputs.size(); ++o)
       for (const Expr extent : program_[after.outputs[o].array].shape) {
         bool unknown = false;
         visit(extent, [&](Expr node) {
           const auto* size = as<SizeRef>(node);
-          unknown = unknown || (size && all.contains(size->symbol) && !knows(left, size->symbol, o));
+          unknown = unknown || (size && all.contains(size->symbol) && !knows(size->symbol, o));
         });
         if (unknown) return true;
       }
