@@ -239,6 +239,21 @@ TEST(Agree, FloatsThatEffectsShowMayDifferByRoundings) {
   EXPECT_NE(with(exact + " 1").difference, "");
 }
 
+TEST(Agree, IntegersBesideFloatsInEffectsAreTheSame) {
+  const Computed run("def f(x: f32[N]) { s = sum(i) x[i]; print(N, s) }", {fractions(1000)});
+  Outcome actual = run.reference().outcome;
+  std::string& text = actual.effects[0].text;
+  ASSERT_EQ(text.substr(0, 5), "1000 ");
+  text.replace(0, 4, "1001");
+  EXPECT_NE(agreement(run.program(), run.reference(), actual).difference, "");
+}
+
+TEST(Agree, ARemainderMayBeAWholeDivisorApart) {
+  const Computed run("def f(x: f32[N]) -> y { a = sum(i) x[i]; y = a % 0.1 }", {fractions(1000)});
+  EXPECT_TRUE(run.accepts(0, 0, run.value(0, 0) > 0.05 ? 0.001 : 0.099));
+  EXPECT_FALSE(run.accepts(0, 0, run.value(0, 0) + 0.2));
+}
+
 std::string complaint(const Computed& run, double value) {
   Outcome actual = run.reference().outcome;
   Data& data = actual.results[0];

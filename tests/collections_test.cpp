@@ -461,6 +461,9 @@ const Case cases[] = {
                                                  else { p[i] = x[i] % 10 } }
                                       else { p = [ v | v in x, v > 5 ] }
                                       r[k] = p[k] * 2 })"},
+    {"AChoiceOfCollectionsThatIsKnown", {3, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> r { if 2 > 1 { p = [ v % 100 | v in x, v % 3 == 1 ] } else { p = [ v | v in x ] }
+                              r = [ v + 1 | v in p ] })"},
     {"ArraysOfEqualLengthsOnBothSides", {3, 0, 1}, {2, 0, 0}, R"(
       def f(x: i64[N], n: i64) -> r { if n > 3 { p = [ v % 100 | v in x ] } else { p = [ v % 10 | v in x ] }
                                       r = [ a * b | (a, b) in zip(p, x) ] })"},

@@ -276,6 +276,8 @@ TEST_F(Command, RunReadsRecordsAndRows) {
   expect({"run", one, "--in", "p=1.5", "--in", "q=[7, true]"}, 2,
          "error[E0708]: '1.5' is no value for 'p': it is not of type Point\n"
          "  help: give a record, such as {\"x\": 1.5, \"n\": 1}, or a .npy file\n");
+  expect({"run", one, "--in", "p=gone.npy", "--in", "q=[7, true]"}, 1,
+         "failed[E0601]: cannot read 'gone.npy': No such file or directory\n");
   expect({"run", one, "--in", R"(p={"x": 1.5})", "--in", "q=[7, true]"}, 2,
          "error[E0708]: '{\"x\": 1.5}' is no value for 'p': {\"x\":1.5} lacks the field 'n'\n"
          "  help: give a record, such as {\"x\": 1.5, \"n\": 1}, or a .npy file\n");

@@ -46,6 +46,11 @@ bool says_the_same(const std::string& want, const std::string& got, const Fact& 
     char *end_a = nullptr, *end_b = nullptr;
     const double x = std::strtod(a.c_str(), &end_a), y = std::strtod(b.c_str(), &end_b);
     if (*end_a != 0 || *end_b != 0) return false;
+    // Integers are exact, whatever stands beside them.
+    const auto is_float = [](const std::string& number) {
+      return number.find_first_of(".eni") != std::string::npos;
+    };
+    if (!is_float(a) && !is_float(b)) return false;
     const double error = std::abs(x - y), allowed = allowed_error(fact, Scalar::F64, x);
     if (!(error <= allowed)) return false;
     if (error * agreement.allowed < agreement.error * allowed) continue;

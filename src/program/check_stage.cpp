@@ -1,7 +1,6 @@
 // Stages: dimensions, blocks and carried states, effects, and what a stage leaves behind.
 #include "program/affine_of.h"
 #include "program/checker.h"
-#include "program/choice.h"
 
 #include <algorithm>
 

@@ -72,15 +72,15 @@ class ErrorBounds {
 
   void set(ArrayId array, Facts facts) { arrays_[array] = std::move(facts); }
   void set(SymbolId symbol, std::int64_t most) { sizes_[symbol] = most; }
-  /// The size has this value throughout.
-  void know(SymbolId symbol, std::int64_t value) { sizes_[symbol] = least_sizes_[symbol] = value; }
-  /// About the floats that effects of a kind show.
-  Fact shown(const std::string& kind) const;
   void set(DimId dim, std::int64_t low, std::int64_t high) {
     ranges_[dim] = {static_cast<double>(low), static_cast<double>(high)};
   }
   const Facts& operator[](ArrayId array) const { return arrays_.at(array); }
   bool knows(ArrayId array) const { return arrays_.contains(array); }
+  /// The size has this value throughout.
+  void know(SymbolId symbol, std::int64_t value) { sizes_[symbol] = least_sizes_[symbol] = value; }
+  /// About the floats that effects of a kind show.
+  Fact shown(const std::string& kind) const;
 
   /// The interpreter has computed an array: facts about it are kept within the values that were seen. An
   /// array of a block is seen many times.

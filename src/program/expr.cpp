@@ -107,10 +107,6 @@ Expr neutral(Prim prim, const std::vector<Expr>& operands) {
   }
 }
 
-}  // namespace
-
-namespace {
-
 bool same_place(const Place& a, const Place& b) {
   return a.source == b.source && a.line == b.line && a.column == b.column && a.length == b.length;
 }

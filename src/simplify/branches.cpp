@@ -232,12 +232,13 @@ class Branches {
     const Stage &owner = stage(s), &consumer = stage(c);
     const Branch& branch = *choice(owner);
     const UseTable uses(region_);
-    std::vector<std::size_t> read, gone;  // positions among the owner's outputs
+    std::vector<std::size_t> read;  // positions among the owner's outputs
+    std::vector<bool> stay(owner.outputs.size(), true);
     for (std::size_t o = 0; o < owner.outputs.size(); ++o) {
       const ArrayId array = owner.outputs[o].array;
       if (!uses.reads(c).contains(array)) continue;
       read.push_back(o);
-      if (!uses.is_held(array) && uses.readers(array).size() == 1) gone.push_back(o);
+      stay[o] = uses.is_held(array) || uses.readers(array).size() > 1;
     }
     if (read.empty() || has_shape_of(consumer, owner)) return false;
     const auto where = meeting(s, c);
@@ -249,12 +250,8 @@ class Branches {
     Side otherwise = with(consumer, owner, false, names);
     if (!joins(then, *branch.then, read) && !joins(otherwise, *branch.otherwise, read)) return false;
     Stage both = owner;
-    Block blocks[] = {*branch.then, *branch.otherwise};
-    for (std::size_t k = gone.size(); k-- > 0;) {
-      const auto at = static_cast<std::ptrdiff_t>(gone[k]);
-      both.outputs.erase(both.outputs.begin() + at);
-      for (Block& block : blocks) block.results.erase(block.results.begin() + at);
-    }
+    keep_outputs(both, stay);
+    Block blocks[] = {side_of(both, true), side_of(both, false)};
     for (const Output& output : consumer.outputs) {
       for (const ArrayId array : made_by(output)) {
         Output left;

@@ -3,6 +3,7 @@
 
 #include "program/buckets.h"
 #include "program/choice.h"
+#include "simplify/rewriting.h"
 
 #include <algorithm>
 
@@ -55,28 +56,18 @@ std::set<ArrayId> unneeded_buckets(const Program& program, std::vector<Output>& 
 /// Takes outputs out of a choice that nobody needs. Those that a size is known by stay.
 bool drop_unneeded(const Program& program, Stage& stage,
                    const std::function<bool(const Output&)>& is_needed) {
-  const auto* branch = std::get_if<Branch>(&stage.body);
-  if (!branch || !stage.dims.empty()) return false;
-  std::set<std::size_t> stay;
-  for (std::size_t o = 0; o < stage.outputs.size(); ++o)
-    if (is_needed(stage.outputs[o])) stay.insert(o);
+  if (!std::holds_alternative<Branch>(stage.body) || !stage.dims.empty()) return false;
+  std::vector<bool> stay;
+  for (const Output& output : stage.outputs) stay.push_back(is_needed(output));
   for (const ChosenSize& chosen : chosen_sizes(program, stage))
-    for (const std::size_t o : std::set(stay))
+    for (std::size_t o = 0; o < stay.size(); ++o)
       for (const Expr extent : program[stage.outputs[o].array].shape)
         visit(extent, [&](Expr node) {
           const auto* size = as<SizeRef>(node);
-          if (size && size->symbol == chosen.size) stay.insert(chosen.output);
+          if (stay[o] && size && size->symbol == chosen.size) stay[chosen.output] = true;
         });
-  if (stay.size() == stage.outputs.size()) return false;
-  Block blocks[] = {*branch->then, *branch->otherwise};
-  for (std::size_t o = stage.outputs.size(); o-- > 0;) {
-    if (stay.contains(o)) continue;
-    const auto at = static_cast<std::ptrdiff_t>(o);
-    stage.outputs.erase(stage.outputs.begin() + at);
-    for (Block& block : blocks) block.results.erase(block.results.begin() + at);
-  }
-  stage.body = Branch{branch->condition, std::make_shared<const Block>(std::move(blocks[0])),
-                      std::make_shared<const Block>(std::move(blocks[1]))};
+  if (std::find(stay.begin(), stay.end(), false) == stay.end()) return false;
+  keep_outputs(stage, stay);
   return true;
 }
 

@@ -79,21 +79,15 @@ class Ranges {
     const std::string name = stage.name;
     const bool alone = stage.outputs.size() == 1;
     std::vector<Stage> parts;
-    std::vector<Output> rest;
     std::vector<bool> stay;
     for (Output& output : stage.outputs) {
       std::vector<Stage> part = nothing || (is_formula(stage) && is_false(output.guard))
                                     ? left_behind(stage, output, nothing)
                                     : std::vector<Stage>{};
       stay.push_back(part.empty());
-      if (part.empty()) {
-        rest.push_back(std::move(output));
-        continue;
-      }
       for (Stage& one : part) parts.push_back(std::move(one));
     }
-    stage.outputs = std::move(rest);
-    keep_results(stage, stay);
+    keep_outputs(stage, stay);
     const bool stays = !stage.outputs.empty() || has_effects(stage);
     if (!parts.empty() && alone && !stays) parts.front().name = name;
     if (!parts.empty() || !stays) {
@@ -104,22 +98,6 @@ class Ranges {
     if (!stays) return;
     if (!nothing) straighten(stage);
     into.push_back(std::move(stage));
-  }
-
-  /// The outputs of a block are its results by position.
-  static void keep_results(Stage& stage, const std::vector<bool>& stay) {
-    const auto kept = [&](const std::shared_ptr<const Block>& block) {
-      Block now = *block;
-      now.results.clear();
-      for (std::size_t k = 0; k < stay.size(); ++k)
-        if (stay[k]) now.results.push_back(block->results[k]);
-      return std::make_shared<const Block>(std::move(now));
-    };
-    if (auto* nested = std::get_if<Nested>(&stage.body)) nested->block = kept(nested->block);
-    if (auto* branch = std::get_if<Branch>(&stage.body)) {
-      branch->then = kept(branch->then);
-      branch->otherwise = kept(branch->otherwise);
-    }
   }
 
   // ---- no point

@@ -126,6 +126,24 @@ std::optional<std::size_t> bring_before(const Program& program, std::vector<Stag
   return position + before.size();
 }
 
+void keep_outputs(Stage& stage, const std::vector<bool>& stay) {
+  const auto keep = [&](auto& list) {
+    std::size_t k = 0;
+    std::erase_if(list, [&](const auto&) { return !stay[k++]; });
+  };
+  const auto keep_results = [&](std::shared_ptr<const Block>& held) {
+    Block block = *held;
+    keep(block.results);
+    held = std::make_shared<const Block>(std::move(block));
+  };
+  keep(stage.outputs);
+  if (auto* nested = std::get_if<Nested>(&stage.body)) keep_results(nested->block);
+  if (auto* branch = std::get_if<Branch>(&stage.body)) {
+    keep_results(branch->then);
+    keep_results(branch->otherwise);
+  }
+}
+
 NewNames::NewNames(const Program& program) {
   for (const Array& array : program.arrays) taken_.insert(array.name);
   for (const Symbol& symbol : program.symbols) taken_.insert(symbol.name);

@@ -98,6 +98,9 @@ struct Defined {
 /// Does the stage need something of this, in its blocks or for the shapes of what it makes as well?
 bool depends_on(const Program& program, const Stage& stage, const Defined& defined);
 
+/// Takes outputs out of a stage, with what its blocks compute for them: these are results by position.
+void keep_outputs(Stage& stage, const std::vector<bool>& stay);
+
 /// Zero, false, or a record of these.
 Expr zero_of(ExprPool& pool, const Type& type);
 
