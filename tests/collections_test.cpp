@@ -521,6 +521,19 @@ const Case cases[] = {
     {"MeanOfAFlatMap", {2, 1, 1}, {1, 1, 0}, R"(
       def f(x: i64[N], w: i64[M]) -> m { p = [ a * b | a in x, b in w ]
                                          m = (sum(k) p[k]) / max(len(p), 1) })"},
+    // ---- groups beside others
+    {"AGroupBesideAMap", {2, 0, 0}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> (y, g) { y[i] = 2 * x[i]
+                                   g = group(+) [ (v % 5, v) | v in x ] })"},
+    {"AGroupBesideAFold", {2, 0, 0}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> (s, g) { s = sum(i) x[i]
+                                   g = group [ (v % 5, v) | v in x ] })"},
+    {"AGroupBesideAFilter", {2, 0, 0}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> (y, g) { y = [ v | v in x, v > 3 ]
+                                   g = group [ (v % 5, v) | v in x, v < 3 ] })"},
+    {"TwoGroupsWithDifferentKeys", {2, 0, 0}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> (g, h) { g = group(+) [ (v % 5, v) | v in x ]
+                                   h = group [ (v % 3, v) | v in x ] })"},
     // ---- nothing, and one
     // Better than one loop: what is folded is nothing, which is the identity.
     {"EmptyThenMapForeachReduce", {4, 0, 2}, {0, 0, 0}, R"(
@@ -534,11 +547,74 @@ const Case cases[] = {
                          q = [ v | v in x, v % 3 == 1 ]
                          for v in q { print("now", v) } })"},
     // Better than one loop: a fold of one element is that element.
-    {"SingletonThenMapForeachReduce", {4, 0, 2}, {0, 0, 1}, R"(
+    {"SingletonThenMapForeachReduce", {4, 0, 2}, {0, 0, 0}, R"(
       def f(n: i64) -> s { p[i < 1] = n
                            q[k] = p[k] + 1
                            for k < 1 { print(q[k]) }
                            s = sum(k) q[k] })"},
+    {"SingletonThenFilter", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(n: i64) -> r { p = [n % 7]
+                           r = [ v + 1 | v in p, v > 2 ] })"},
+    {"SingletonThenFlatMap", {2, 1, 1}, {1, 0, 0}, R"(
+      def f(n: i64) -> r { p = [abs(n % 7)]
+                           r = [ v + j | v in p, j < v ] })"},
+    {"SingletonThenForeachAndFold", {3, 0, 1}, {0, 0, 0}, R"(
+      def f(n: i64) -> s { p = [n % 7]
+                           for v in p, v > 0 { print(v) }
+                           s = sum [ v * v | v in p, v != 3 ] })"},
+    {"SingletonThenScan", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(n: i64) -> c { p = [n % 7]
+                           c[k] = scan(+, k) p[k] * 2 })"},
+    {"SingletonThenScatter", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(n: i64) -> h { p = [abs(n % 7)]
+                           h: i64[7] = scatter(+) { v <- v + 1 | v in p } })"},
+    {"SingletonThenBuckets", {3, 0, 1}, {1, 0, 0}, R"(
+      def f(n: i64) -> (g, s) { p = [n % 7]
+                                g = group [ (v % 2, v) | v in p ]
+                                s = group(+) [ (v, v * v) | v in p ] })"},
+    {"RowsOfOneElement", {2, 3, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N, M]) -> y { m[i, k < 1] = sum(j) x[i, j]
+                                 y[i, j] = x[i, j] - m[i, 0] })"},
+    {"OnePlaceThatIsReadAtAnyPlace", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> y { p = [n % 7]
+                                      y[i] = x[i] + p[clamp(i)] + p[wrap(x[i])] })"},
+    // Where data may point outside, the array and its check stay.
+    {"OnePlaceThatDataPointTo", {2, 0, 1}, {1, 0, 1}, R"(
+      def f(x: i64[N], n: i64) -> y { p = [n % 7]
+                                      y[i] = x[i] + p[x[i] % 2 / 2] })"},
+    // ---- lists
+    {"AListThenMap", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(a: i64, b: i64) -> r { p = [a, b, a + b]
+                                   r[k] = p[k] * p[2 - k] })"},
+    {"AListOfRows", {2, 3, 1}, {2, 2, 1}, R"(
+      def f(x: i64[N], a: i64) -> r { m = [[a, 1], [a + 1, 2]]
+                                      r[i, j] = sum(k) x[i] * m[k, j] })"},
+    {"AListForEachElement", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> s { p = [ w * w | v in x, w in [v, v + 1, 2 * v] ]
+                              s = sum(k) p[k] })"},
+    {"AListOfOneOrNone", {2, 1, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> r { p = [ w | v in x, w in (if v > 3 then [v] else []) ]
+                              r = [ 2 * v | v in p ] })"},
+    {"AListOfNoneOrTwo", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) { p = [ w | v in x, w in (if v > 3 then [] else [v, -v]) ]
+                         for v in p { print(v) } })"},
+    {"ListsOfDifferentLengths", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> s { p = [ w | v in x, w in (if v > 3 then [v] else [1, v, v * v]) ]
+                              s = sum(k) p[k] })"},
+    {"ListsUnderTwoConditions", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> s { p = [ w | v in x, w in (if v > 3 then [v, 1] else if v < 0 then [-v] else []) ]
+                              s = sum(k) p[k] })"},
+    {"CollectionsOnBothSides", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> r {
+        p = [ w | v in x, w in (if v > 3 then [ u + v | u in y, u > 2 ]
+                                else if v > 0 then [ v * j | j < 3 ] else [ j | j in 1 .. 3, j != v ]) ]
+        r = [ v + 1 | v in p ] })"},
+    {"AChoiceOfAListOrNothing", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> r { p = if n > 3 then [n, N] else []
+                                      r = [ v + 1 | v in p ] })"},
+    {"AChoiceOfNothingOrAnArray", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> r { p = if n > 3 then [] else x
+                                      r = [ v + 1 | v in p ] })"},
     // Better than two loops: ranges with lengths that are equal by number or by symbol are one range.
     {"ReconstructedProducers", {4, 0, 2}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (y, z) { p[i < N] = 1

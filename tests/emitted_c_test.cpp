@@ -169,5 +169,50 @@ TEST(EmittedC, OtherLoopsGoPointByPoint) {
               testing::Not(testing::HasSubstr("_step")));
 }
 
+/// `count` definitions by two uses of the one before each, from `first` on; the last one is called `last`.
+std::string doubled(const std::string& indices, const std::string& first, int count) {
+  std::string text, before = first;
+  for (int n = 1; n <= count; ++n) {
+    const std::string name = n == count ? "last" : "c" + std::to_string(n);
+    const std::string use = before + "[" + indices + "]";
+    text += name + "[" + indices + "] = " + use + " * " + use + " % 1000 + 1\n";
+    before = name;
+  }
+  return text;
+}
+
+/// Written as a tree, these would have more than 2^60 leaves.
+TEST(EmittedC, ValuesThatAreSharedAreWrittenOnce) {
+  const std::string line = "def f(x: i64[N]) -> r { " + doubled("i", "x", 60);
+  const std::string plane = "def f(x: i64[H, W], w: i64[W, M]) -> r { " + doubled("i, j", "x", 60);
+  const std::string picture = "def f(x: i64[H, W]) -> r { " + doubled("i, j", "x", 60);
+  const Machine machine = detect_machine();
+  for (const std::string& text : {
+           line + "r[i] = last[i] + 1 }",
+           line + "r = sum(i) last[i] }",
+           line + "r = max(i) last[i] }",
+           line + "r[i] = scan(+, i) last[i] }",
+           line + "r = [ v | v in last, v * v > 100 ] }",
+           line + "r = [ v + j | v in last, j < v ] }",
+           line + "r = group(+) [ (v % 7, v) | v in last ] }",
+           line + "r: i64[2000] = scatter(+) { v <- 1 | v in last } }",
+           line + "r[i < N - 2] = last[i] + last[i + 1] + last[i + 2] }",
+           line + "r[i] = last[clamp(i - 1)] + last[clamp(i + 1)] }",
+           line + "r[i] = x[last[i] % N] }",
+           line + "k[j < 9] = j; r[i] = sum(j) last[i] * k[j] }",
+           plane + "r[i, k] = sum(j) last[i, j] * w[j, k] }",
+           plane + "r[k, i] = sum(j) last[i, j] * w[j, k] }",
+           picture + "r[i < H - 4, j < W - 4] = sum(k < 5, l < 5) last[i + k, j + l] }",
+           "def f(t: i64[1000]) -> r { x[i < 9] = i; " + doubled("i", "x", 60) + "r[i] = t[last[i] % 1000] }",
+       }) {
+    SCOPED_TRACE(text.substr(text.rfind('\n') + 1));
+    Options options;
+    options.stop_after = "c";
+    const Module module = parse("doubled.twill", text);
+    const auto program = std::make_shared<const Program>(module.programs.back());
+    EXPECT_LT(compile(program, machine, options).source->text.size(), 200'000);
+  }
+}
+
 }  // namespace
 }  // namespace twill

@@ -84,6 +84,29 @@ TEST(Range, AProducerAndItsConsumerInsideOfTheMiddleFlatMap) {
   EXPECT_EQ(passes_of(program), 1);
 }
 
+TEST(Range, ListsAndWhatIsThereUnderACondition) {
+  Def f("steps");
+  auto x = f.input("x", i64, {f.size("N")});
+  f.result(range(x).flat_map([&](Value v) { return list(f, {v, v + 1}).when(v > 0); }, "p").fold("+", "s"));
+  const Program program = f.program();
+  expect_same(program, R"(def steps(x: i64[N]) -> s {
+    p = [ if k_2 < 1 then x_1 else x_1 + 1 | x_1 in x, x_1 > 0, k_2 in 0 .. 2 ]
+    s = sum [ x_3 | x_3 in p ]
+  })");
+  EXPECT_EQ(passes_of(program), 1);
+}
+
+TEST(Range, AnEmptyListHasNoType) {
+  Def f("none");
+  try {
+    list(f, {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.diagnostics().front().code, "E0234");
+    EXPECT_EQ(error.diagnostics().front().message, "nothing tells the type of the elements of an empty list");
+  }
+}
+
 TEST(Range, GroupByFold) {
   const RecordType order = record("Order", {{"customer", i32}, {"amount", i64}});
   Def f("orders");

@@ -173,8 +173,8 @@ const Case cases[] = {
                               t = sum(i) two[i] })",
      R"(
       def f(x: i64[N]) -> t {
-        print("two", 0)
         t = x[pad(0)] * 2
+        print("two", 0)
       })"},
     {"OneStepOfAFoldUnderACondition",
      R"(

@@ -3,6 +3,7 @@
 #include "fuse/direction.h"
 #include "fuse/profit.h"
 #include "fuse/share.h"
+#include "program/index_use.h"
 
 #include <algorithm>
 #include <numeric>
@@ -52,11 +53,37 @@ void ClusterBuilder::run() {
   std::vector<int> sharing = order_;
   if (freedom_.from_below) std::reverse(sharing.begin(), sharing.end());
   for (const int set : sharing) share_with_producers(set);
+  for (const int set : sharing) share_with_siblings(set);
   const auto without_inner = std::stable_partition(result_.not_done.begin(), result_.not_done.end(),
                                                    [](const Reason& why) { return why.code != "scalar"; });
   result_.not_done.insert(without_inner, not_one.begin(), not_one.end());
   write_down();
 }
+
+namespace {
+
+/// The arrays of which every step over the outermost dimension reads other elements.
+std::set<ArrayId> walked_by(const Stage& stage) {
+  std::set<ArrayId> arrays;
+  for_each_expr(stage, [&](Expr root) {
+    visit(root, [&](Expr node) {
+      const auto* read = as<Read>(node);
+      if (read && mentions(node, stage.dims.front().id)) arrays.insert(read->array);
+    });
+  });
+  return arrays;
+}
+
+/// Is there an array that both walk through, over the same range?
+bool walk_together(const Stage& first, const Stage& second) {
+  if (first.dims.empty() || second.dims.empty() || first.dims.front().lo != second.dims.front().lo ||
+      first.dims.front().hi != second.dims.front().hi)
+    return false;
+  const std::set<ArrayId> others = walked_by(second);
+  return std::ranges::any_of(walked_by(first), [&](ArrayId array) { return others.contains(array); });
+}
+
+}  // namespace
 
 void ClusterBuilder::find_dependences() {
   std::map<std::string, int> last_effect;
@@ -130,6 +157,13 @@ std::optional<Reason> ClusterBuilder::why_not_one(const Set& first, const Set& s
   if (!always && siblings && in_order_[index(first.holder)] != in_order_[index(second.holder)])
     return reason("parallelism", a, b, "only one of them runs in order");
   if (!always && siblings) {
+    for (const auto& [one, other] :
+         {std::pair(first.holder, second.holder), std::pair(second.holder, first.holder)})
+      if (takes_single_points(joiner_[one]) && !takes_single_points(joiner_[other]) &&
+          is_for_lanes(region_.program, joiner_[other], operations_[index(other)]))
+        return reason("lanes", a, b,
+                      "'" + joiner_[one].name + "' takes one point after the other, and '" +
+                          joiner_[other].name + "' many at once, in lanes");
     for (const int holder : {first.holder, second.holder})
       if (is_product(region_.program, joiner_[holder]))
         return reason("tile", a, b, "'" + joiner_[holder].name + "' has tiles of its own in registers");
@@ -288,6 +322,34 @@ void ClusterBuilder::share_with_producers(int set) {
     if (next < 0) return;
     tried.insert(group_of_[index(next)]);
     if (auto apart = share(group_of_[index(next)], own)) result_.not_done.push_back(std::move(*apart));
+  }
+}
+
+/// Groups that walk through the same array, step by step over the same range: it is read once then. What
+/// takes many points at once, in lanes, would take one after the other.
+void ClusterBuilder::share_with_siblings(int set) {
+  const Stage& own = joiner_[sets_[index(set)].holder];
+  if (own.dims.empty()) return;
+  std::set<int> tried = {group_of_[index(set)]};
+  for (const int other : order_) {
+    if (rank_[index(other)] >= rank_[index(set)]) break;
+    const int group = group_of_[index(other)];
+    const Stage& stage = joiner_[sets_[index(other)].holder];
+    if (tried.contains(group) || !may_fuse(other, set) || !walk_together(stage, own)) continue;
+    tried.insert(group);
+    const auto loses_lanes = [&](int one) {
+      const Stage& alone = joiner_[sets_[index(one)].holder];
+      return alone.dims.size() == 1 &&
+             is_for_lanes(region_.program, alone, operations_[index(sets_[index(one)].holder)]);
+    };
+    auto apart =
+        loses_lanes(set) || loses_lanes(other)
+            ? std::optional(reason("lanes", other, set, "only one of them takes many points at once"))
+            : share(group, group_of_[index(set)]);
+    if (!apart)
+      tried.insert(group_of_[index(set)]);
+    else if (apart->code != "cycle")  // that has been said
+      result_.not_done.push_back(std::move(*apart));
   }
 }
 

@@ -16,13 +16,20 @@ std::string in_parentheses(const CText& text, int binds) {
 
 // ---- what is used several times ------------------------------------------------------------------------
 
+/// Index arithmetic up to this size, counted as text, is written wherever it is used.
+constexpr int largest_index = 64;
+
 void CExpressions::expect(Expr root) {
   if (!root) return;
   ++uses_[root.get()];
   if (uses_[root.get()] > 1) return;
   visit(root, [&](Expr node) {
     if (uses_[node.get()] > 0 && node != root) return;
-    for (Expr arg : node->args) ++uses_[arg.get()];
+    int& size = sizes_[node.get()] = 1;
+    for (Expr arg : node->args) {
+      ++uses_[arg.get()];
+      size = std::min(size + sizes_[arg.get()], largest_index + 1);
+    }
   });
 }
 
@@ -31,7 +38,8 @@ bool CExpressions::worth_a_name(Expr e) const {
   if (found == uses_.end() || found->second < 2) return false;
   if (as<Literal>(e) || as<IndexRef>(e) || as<SizeRef>(e) || as<ArgRef>(e) || as<GetField>(e)) return false;
   if (const Read* read = as<Read>(e)) return !read->rules.empty();
-  if (e->type.is(Scalar::I64) && as<Apply>(e) && !reads_data(e)) return false;  // index arithmetic
+  const bool index = e->type.is(Scalar::I64) && as<Apply>(e) && !reads_data(e);
+  if (index && sizes_.at(e.get()) <= largest_index) return false;
   return true;
 }
 

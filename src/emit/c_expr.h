@@ -87,7 +87,7 @@ class CExpressions {
   const Positive& positive_;
   std::string stage_;
   const Program& program_;
-  std::map<const Node*, int> uses_;
+  std::map<const Node*, int> uses_, sizes_;
   std::vector<std::map<const Node*, std::string>> scopes_;
   std::vector<std::string> lines_;
   bool has_checks_ = false;

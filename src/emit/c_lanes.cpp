@@ -4,6 +4,8 @@
 #include "program/index_use.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace twill {
 
@@ -51,6 +53,32 @@ void for_each_read(Expr root, const std::function<void(ArrayId)>& action) {
   visit(root, [&](Expr node) {
     if (const Read* read = as<Read>(node)) action(read->array);
   });
+}
+
+/// The nodes of a value that every lane has one of: they move with it, or a vector is read for them.
+std::unordered_set<const Node*> wide_nodes(Expr root, DimId lane,
+                                           const std::function<bool(ArrayId)>& is_vector) {
+  std::unordered_set<const Node*> wide;
+  visit(root, [&](Expr node) {
+    const IndexRef* index = as<IndexRef>(node);
+    const Read* read = as<Read>(node);
+    if ((index && index->dim == lane) || (read && is_vector(read->array)) ||
+        std::ranges::any_of(node->args, [&](Expr arg) { return wide.contains(arg.get()); }))
+      wide.insert(node.get());
+  });
+  return wide;
+}
+
+/// Is it an operation that vectors have, and a conversion only of what they hold?
+bool computes_in_lanes(Expr e) {
+  if (as<Cast>(e)) {
+    const Type& from = e->args[0]->type;
+    const bool truncates = from.is_float() && !e->type.is_float();
+    return has_vectors(from) && has_vectors(e->type) && !truncates;
+  }
+  const Apply* apply = as<Apply>(e);
+  return apply && computes(e->type) &&
+         (is_sum_or_product(e) || (apply->prim == Prim::Div && e->type.is_float()));
 }
 
 void for_each_use(const Put& put, const std::function<void(ArrayId)>& action) {
@@ -121,15 +149,6 @@ void CLanes::find(const Code& list) {
   }
 }
 
-bool CLanes::moves(Expr e, DimId lane) const {
-  bool found = false;
-  visit(e, [&](Expr node) {
-    const IndexRef* index = as<IndexRef>(node);
-    if (index && index->dim == lane) found = true;
-  });
-  return found;
-}
-
 /// Do the elements for neighbouring lanes lie side by side, at places that are known without data?
 bool CLanes::is_neighbourly(std::span<const Expr> at, DimId lane) const {
   for (std::size_t s = 0; s < at.size(); ++s) {
@@ -139,40 +158,27 @@ bool CLanes::is_neighbourly(std::span<const Expr> at, DimId lane) const {
   return !at.empty();
 }
 
-bool CLanes::has_form(Expr e, DimId lane, const Candidates& candidates) const {
-  if (const Read* read = as<Read>(e)) {
-    const std::span<const Expr> at = std::span(e->args).first(read->rules.size());
-    if (candidates.contains(read->array)) {
-      const IndexRef* index = as<IndexRef>(at.front());
-      return index && index->dim == lane;
-    }
-    if (!moves(e, lane)) return true;
-    const bool inside = std::all_of(read->rules.begin(), read->rules.end(),
-                                    [](Boundary rule) { return rule == Boundary::Inside; });
-    return inside && has_vectors(e->type) && is_neighbourly(at, lane);
+bool CLanes::has_form(Expr root, DimId lane, const Candidates& candidates) const {
+  const auto wide = wide_nodes(root, lane, [&](ArrayId array) { return candidates.contains(array); });
+  bool all = true;
+  descend(root, [&](Expr e) {
+    if (!all || !wide.contains(e.get())) return false;
+    const Read* read = as<Read>(e);
+    all = read ? has_form(*read, e, lane, candidates) : computes_in_lanes(e);
+    return all && !read;
+  });
+  return all;
+}
+
+bool CLanes::has_form(const Read& read, Expr e, DimId lane, const Candidates& candidates) const {
+  const std::span<const Expr> at = std::span(e->args).first(read.rules.size());
+  if (candidates.contains(read.array)) {
+    const IndexRef* index = as<IndexRef>(at.front());
+    return index && index->dim == lane;
   }
-  bool reads_vector = false;
-  for_each_read(e, [&](ArrayId array) { reads_vector = reads_vector || candidates.contains(array); });
-  if (!moves(e, lane) && !reads_vector) return true;
-  const auto all = [&] {
-    return std::all_of(e->args.begin(), e->args.end(),
-                       [&](Expr arg) { return has_form(arg, lane, candidates); });
-  };
-  if (as<Cast>(e)) {
-    const Type& from = e->args[0]->type;
-    const bool truncates = from.is_float() && !e->type.is_float();
-    return has_vectors(from) && has_vectors(e->type) && !truncates && all();
-  }
-  const Apply* apply = as<Apply>(e);
-  if (!apply || !computes(e->type)) return false;
-  switch (apply->prim) {
-    case Prim::Add:
-    case Prim::Sub:
-    case Prim::Mul:
-    case Prim::Neg: return all();
-    case Prim::Div: return e->type.is_float() && all();
-    default: return false;
-  }
+  const bool inside = std::all_of(read.rules.begin(), read.rules.end(),
+                                  [](Boundary rule) { return rule == Boundary::Inside; });
+  return inside && has_vectors(e->type) && is_neighbourly(at, lane);
 }
 
 bool CLanes::has_form(const For& s, const Candidates& candidates) const {
@@ -206,10 +212,10 @@ std::int64_t CLanes::widest(const For& s) const {
   for (const Statement& statement : s.body) {
     const Put& put = std::get<Put>(statement.kind);
     bytes = std::max<std::int64_t>(bytes, info(program_[put.array].type.scalar()).bytes);
+    const auto moving = mentioning(put.value, s.index);
     visit(put.value, [&](Expr node) {
-      if (moves(node, s.index) && has_vectors(node->type) && !node->type.is(Scalar::I64))
-        bytes = std::max<std::int64_t>(bytes, info(node->type.scalar()).bytes);
-      if (as<Read>(node) && moves(node, s.index))
+      if (!moving.contains(node.get())) return;
+      if (as<Read>(node) || (has_vectors(node->type) && !node->type.is(Scalar::I64)))
         bytes = std::max<std::int64_t>(bytes, info(node->type.scalar()).bytes);
     });
   }
@@ -223,67 +229,108 @@ bool CLanes::covers(const For& s) const {
   return found;
 }
 
-CText CLanes::value(Expr e, DimId lane, std::int64_t first, std::int64_t lanes, CExpressions& print) {
-  const auto here = [&](Expr at) {
-    return rewrite(*program_.pool, at, [&](Expr node) {
-      const IndexRef* index = as<IndexRef>(node);
-      return index && index->dim == lane ? program_.pool->integer(first) : Expr{};
+/// The text of one vector of a value.
+class CLanes::VectorText {
+ public:
+  VectorText(CLanes& lanes, Expr root, DimId lane, std::int64_t first, std::int64_t count,
+             CExpressions& print)
+      : c_(lanes), root_(root), lane_(lane), first_(first), count_(count), print_(print) {
+    wide_ = wide_nodes(root, lane, [&](ArrayId array) { return c_.vectors_.contains(array); });
+    visit(root, [&](Expr node) {
+      if (wide_.contains(node.get()))
+        for (const Expr arg : node->args) ++uses_[arg.get()];
     });
-  };
-  const Read* read = as<Read>(e);
-  if (read && vectors_.contains(read->array))
-    return {vectors_.at(read->array).names[static_cast<std::size_t>(first / lanes)]};
-  bool reads_vector = false;
-  for_each_read(e, [&](ArrayId array) { reads_vector = reads_vector || vectors_.contains(array); });
-  if (!moves(e, lane) && !reads_vector) return print.print(e);
-  if (read) {
+  }
+
+  /// Is it the same for all lanes?
+  bool is_same() const { return !wide_.contains(root_.get()); }
+  CText text() { return text(root_); }
+  /// To stand before it: values that are used several times.
+  std::vector<std::string> lines() && {
+    std::vector<std::string> all = print_.take_lines();
+    all.insert(all.end(), lines_.begin(), lines_.end());
+    return all;
+  }
+
+  /// A subscript for the first lane.
+  Expr here(Expr at) const {
+    ExprPool& pool = *c_.program_.pool;
+    return rewrite(pool, at, [&](Expr node) {
+      const IndexRef* index = as<IndexRef>(node);
+      return index && index->dim == lane_ ? pool.integer(first_) : Expr{};
+    });
+  }
+
+ private:
+  CText text(Expr e) {
+    if (const auto named = names_.find(e.get()); named != names_.end()) return {named->second};
+    if (!wide_.contains(e.get())) return print_.print(e);
+    CText made = as<Read>(e) ? element(*as<Read>(e), e) : operation(e);
+    if (as<Read>(e) || uses_[e.get()] < 2) return made;
+    std::string& name = names_[e.get()] = c_.c_.names.fresh("v");
+    lines_.push_back("const " + c_.type(e->type.scalar(), count_) + " " + name + " = " + made.text + ";");
+    return {name};
+  }
+
+  CText element(const Read& read, Expr e) {
+    if (const CVectors* local = c_.vectors(read.array))
+      return {local->names[static_cast<std::size_t>(first_ / count_)]};
     std::vector<Expr> at;
-    for (Expr subscript : std::span(e->args).first(read->rules.size())) at.push_back(here(subscript));
-    return {"*(const " + type(e->type.scalar(), lanes) + " *)&" + print.element(read->array, at), 14};
+    for (Expr subscript : std::span(e->args).first(read.rules.size())) at.push_back(here(subscript));
+    return {"*(const " + c_.type(e->type.scalar(), count_) + " *)&" + print_.element(read.array, at), 14};
   }
-  const auto operand = [&](std::size_t a) { return value(e->args[a], lane, first, lanes, print); };
-  if (as<Cast>(e))
-    return {"__builtin_convertvector(" + operand(0).text + ", " + type(e->type.scalar(), lanes) + ")"};
-  const auto infix = [&](const char* op, int binds) {
-    return CText{in_parentheses(operand(0), binds) + " " + op + " " + in_parentheses(operand(1), binds + 1),
-                 binds};
-  };
-  switch (as<Apply>(e)->prim) {
-    case Prim::Add: return infix("+", 12);
-    case Prim::Sub: return infix("-", 12);
-    case Prim::Mul: return infix("*", 13);
-    case Prim::Div: return infix("/", 13);
-    default: return {"-" + in_parentheses(operand(0), 15), 14};
+
+  CText operation(Expr e) {
+    const auto operand = [&](std::size_t a) { return text(e->args[a]); };
+    if (as<Cast>(e))
+      return {"__builtin_convertvector(" + operand(0).text + ", " + c_.type(e->type.scalar(), count_) + ")"};
+    const auto infix = [&](const char* op, int binds) {
+      const CText a = operand(0), b = operand(1);
+      return CText{in_parentheses(a, binds) + " " + op + " " + in_parentheses(b, binds + 1), binds};
+    };
+    switch (as<Apply>(e)->prim) {
+      case Prim::Add: return infix("+", 12);
+      case Prim::Sub: return infix("-", 12);
+      case Prim::Mul: return infix("*", 13);
+      case Prim::Div: return infix("/", 13);
+      default: return {"-" + in_parentheses(operand(0), 15), 14};
+    }
   }
-}
+
+  CLanes& c_;
+  Expr root_;
+  DimId lane_;
+  std::int64_t first_, count_;
+  CExpressions& print_;
+  std::unordered_set<const Node*> wide_;
+  std::unordered_map<const Node*, int> uses_;
+  std::unordered_map<const Node*, std::string> names_;
+  std::vector<std::string> lines_;
+};
 
 std::vector<std::string> CLanes::statements(const For& s, CExpressions& print) {
   std::int64_t lanes = 0;
   for_each_use(s, [&](ArrayId array) {
     if (const CVectors* found = vectors(array)) lanes = found->lanes;
   });
+  for (const Statement& statement : s.body) print.expect(std::get<Put>(statement.kind).value);
   std::vector<std::string> result;
   for (std::int64_t first = 0; first < as<Literal>(s.hi)->value.i; first += lanes) {
     for (const Statement& statement : s.body) {
       const Put& put = std::get<Put>(statement.kind);
       const std::string vector = type(program_[put.array].type.scalar(), lanes);
-      const CText amount = value(put.value, s.index, first, lanes, print);
-      bool same = !moves(put.value, s.index);
-      for_each_read(put.value, [&](ArrayId array) { same = same && !vectors_.contains(array); });
+      VectorText value(*this, put.value, s.index, first, lanes, print);
+      const CText amount = value.text();
+      const bool same = value.is_same();
       std::string target;
       if (const CVectors* local = vectors(put.array)) {
         target = local->names[static_cast<std::size_t>(first / lanes)];
       } else {
         std::vector<Expr> at;
-        for (Expr subscript : put.at) {
-          at.push_back(rewrite(*program_.pool, subscript, [&](Expr node) {
-            const IndexRef* index = as<IndexRef>(node);
-            return index && index->dim == s.index ? program_.pool->integer(first) : Expr{};
-          }));
-        }
+        for (Expr subscript : put.at) at.push_back(value.here(subscript));
         target = "*(" + vector + " *)&" + print.element(put.array, at);
       }
-      for (std::string& line : print.take_lines()) result.push_back(std::move(line));
+      for (std::string& line : std::move(value).lines()) result.push_back(std::move(line));
       // A value less nothing is itself, even if it is a zero with a sign: one for all lanes.
       const std::string all = "(" + vector + "){0}";
       if (put.op)

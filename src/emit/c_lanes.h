@@ -31,14 +31,16 @@ class CLanes {
   std::vector<std::string> statements(const nest::For& s, CExpressions& print);
 
  private:
+  class VectorText;
+
   bool is_vector(ArrayId array, const std::map<ArrayId, std::int64_t>& candidates) const;
   bool has_form(const nest::For& s, const std::map<ArrayId, std::int64_t>& candidates) const;
-  bool has_form(Expr e, DimId lane, const std::map<ArrayId, std::int64_t>& candidates) const;
+  bool has_form(Expr root, DimId lane, const std::map<ArrayId, std::int64_t>& candidates) const;
+  bool has_form(const Read& read, Expr e, DimId lane,
+                const std::map<ArrayId, std::int64_t>& candidates) const;
   bool is_neighbourly(std::span<const Expr> at, DimId lane) const;
-  bool moves(Expr e, DimId lane) const;
   std::int64_t widest(const nest::For& s) const;
   std::string type(Scalar scalar, std::int64_t lanes);
-  CText value(Expr e, DimId lane, std::int64_t first, std::int64_t lanes, CExpressions& print);
 
   CContext& c_;
   const Program& program_;

@@ -7,6 +7,9 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
+#include <unordered_map>
+#include <vector>
 
 namespace twill::nest {
 
@@ -19,21 +22,11 @@ struct Division {
 /// What indices and sizes, which count steps and elements, never reach.
 constexpr double largest_count = 0x1p40;
 
-/// A number that the expression, and all that it is made of, never reaches; infinite if nobody knows. Data
-/// may be anything.
-double limit_of(Expr e) {
-  if (as<IndexRef>(e) || as<SizeRef>(e)) return largest_count;
-  if (const Literal* literal = as<Literal>(e)) return std::abs(static_cast<double>(literal->value.i)) + 1;
-  const Apply* apply = as<Apply>(e);
-  if (!apply) return std::numeric_limits<double>::infinity();
-  double sum = 0, product = 1;
-  for (const Expr arg : e->args) {
-    const double limit = limit_of(arg);
-    sum += limit;
-    product *= limit;
-  }
-  switch (apply->prim) {
-    case Prim::Mul: return std::max(sum, product);
+/// A number that an operation never reaches if its operands do not reach these; infinite if nobody knows.
+double limit_of(Prim prim, std::span<const double> operands) {
+  const double sum = std::accumulate(operands.begin(), operands.end(), 0.0);
+  switch (prim) {
+    case Prim::Mul: return std::max(sum, operands[0] * operands[1]);
     case Prim::Neg:
     case Prim::Add:
     case Prim::Sub:
@@ -43,6 +36,23 @@ double limit_of(Expr e) {
     case Prim::Max: return sum;
     default: return std::numeric_limits<double>::infinity();
   }
+}
+
+/// A number that the expression, and all that it is made of, never reaches. Data may be anything.
+double limit_of(Expr root) {
+  std::unordered_map<const Node*, double> limits;
+  visit(root, [&](Expr e) {
+    double& limit = limits[e.get()] = std::numeric_limits<double>::infinity();
+    if (as<IndexRef>(e) || as<SizeRef>(e)) limit = largest_count;
+    if (const Literal* literal = as<Literal>(e))
+      limit = std::abs(static_cast<double>(literal->value.i)) + 1;
+    if (const Apply* apply = as<Apply>(e)) {
+      std::vector<double> operands;
+      for (const Expr arg : e->args) operands.push_back(limits.at(arg.get()));
+      limit = limit_of(apply->prim, operands);
+    }
+  });
+  return limits.at(root.get());
 }
 
 /// Is it certain that no sum or product in this wraps around? Divisions may be taken apart then.

@@ -46,18 +46,20 @@ bool is_map(const Stage& stage, const Output& output) {
 bool hands_rule_on(const Program& program, const Output& output, std::size_t subscript) {
   const DimId index = as<IndexRef>(output.at[subscript])->dim;
   const Expr extent = program[output.array].shape[subscript];
-  const std::function<bool(Expr)> only_reads = [&](Expr e) {
-    if (const auto* ref = as<IndexRef>(e)) return ref->dim != index;
+  const auto is_index = [&](Expr e) {
+    const auto* ref = as<IndexRef>(e);
+    return ref && ref->dim == index;
+  };
+  bool only_reads = !is_index(output.value);
+  visit(output.value, [&](Expr e) {
     const auto* read = as<Read>(e);
     for (std::size_t s = 0; s < e->args.size(); ++s) {
-      const auto* ref = as<IndexRef>(e->args[s]);
-      const bool plain = read && s < read->rules.size() && read->rules[s] == Boundary::Inside && ref &&
-                         ref->dim == index && program[read->array].shape[s] == extent;
-      if (!plain && !only_reads(e->args[s])) return false;
+      const bool plain = read && s < read->rules.size() && read->rules[s] == Boundary::Inside &&
+                         program[read->array].shape[s] == extent;
+      if (is_index(e->args[s]) && !plain) only_reads = false;
     }
-    return true;
-  };
-  return only_reads(output.value);
+  });
+  return only_reads;
 }
 
 bool bends(Boundary rule) {
@@ -239,13 +241,7 @@ std::optional<Reason> why_not_recompute(const Region& region, const UseTable& us
 bool is_chosen_from(const Region& region, const UseTable& uses, int position) {
   const auto chooses = [&](const Output& output) {
     return std::any_of(output.combine.begin(), output.combine.end(), [&](const Combine& combine) {
-      const auto* fold = std::get_if<Fold>(&combine);
-      const auto* scan = std::get_if<Scan>(&combine);
-      const auto* scatter = std::get_if<Scatter>(&combine);
-      const Operator* op = fold                     ? &fold->op
-                           : scan                   ? &scan->op
-                           : scatter && scatter->op ? &*scatter->op
-                                                    : nullptr;
+      const Operator* op = operator_of(combine);
       return op && op->prim != Prim::Add && op->prim != Prim::Mul;
     });
   };

@@ -101,18 +101,10 @@ class Judge {
     for (const Effect& mine : first_.effects)
       for (const Effect& other : second_.effects)
         if (mine.kind == other.kind) return no("effect-order", "both " + mine.kind + ", one after the other");
-    const auto backwards = [](const Stage& stage) {
-      return std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
-        return std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& combine) {
-          const auto* scan = std::get_if<Scan>(&combine);
-          return scan && scan->from == Direction::Right;
-        });
-      });
-    };
     const auto any_order = [](const Stage& stage) {
       return stage.effects.empty() && std::all_of(stage.outputs.begin(), stage.outputs.end(), all_are<Cat>);
     };
-    if ((backwards(first_) && !any_order(second_)) || (backwards(second_) && !any_order(first_)))
+    if ((runs_from_right(first_) && !any_order(second_)) || (runs_from_right(second_) && !any_order(first_)))
       return no("direction", "one runs from the right, and the other in order");
     // Scans of one loop nest may want its loops in different orders.
     const bool deep = first_.dims.size() > 1 || second_.dims.size() > 1;

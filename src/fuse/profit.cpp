@@ -33,12 +33,10 @@ bool runs_in_order(const Program& program, const Stage& stage) {
   return std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& output) {
     const bool one_result = !output.combine.empty() && !is<Cat>(output.combine.front());
     return std::any_of(output.combine.begin(), output.combine.end(), [&](const Combine& combine) {
-      if (is<Seq>(combine) || is<Group>(combine)) return true;
+      if (is<Seq>(combine)) return true;
       const auto* scatter = std::get_if<Scatter>(&combine);
       if (scatter && !scatter->op) return true;
-      const auto* fold = std::get_if<Fold>(&combine);
-      const auto* scan = std::get_if<Scan>(&combine);
-      const Operator* op = fold ? &fold->op : scan ? &scan->op : scatter ? &*scatter->op : nullptr;
+      const Operator* op = operator_of(combine);
       // Floats keep their order where the program is strict; rows of them still run side by side.
       return op && one_result && !regroups(program, *op);
     });
@@ -85,21 +83,20 @@ bool calls_library(const Program& program, Expr root) {
   return found;
 }
 
-/// Does the stage do much that lanes can share?
-bool is_for_lanes(const Program& program, const Stage& stage) {
+}  // namespace
+
+bool is_for_lanes(const Program& program, const Stage& stage, int operations) {
+  if (operations <= cheap_operations || !std::holds_alternative<Formula>(stage.body)) return false;
   bool calls = false;
   for_each_expr(stage, [&](Expr root) { calls = calls || calls_library(program, root); });
-  return !calls && std::holds_alternative<Formula>(stage.body) && !runs_in_order(program, stage);
+  return !calls && !runs_in_order(program, stage);
 }
 
-/// Does an output append one point after the other?
-bool appends_points(const Stage& stage) {
+bool takes_single_points(const Stage& stage) {
   return std::ranges::any_of(stage.outputs, [](const Output& output) {
-    return !output.combine.empty() && is<Append>(output.combine.back());
+    return !output.combine.empty() && (is<Append>(output.combine.back()) || is<Group>(output.combine.back()));
   });
 }
-
-}  // namespace
 
 std::optional<Reason> why_worse(const Program& program, const Stage& producer, int operations,
                                 const Stage& consumer) {
@@ -118,7 +115,7 @@ std::optional<Reason> why_worse(const Program& program, const Stage& producer, i
     return no("parallelism", "'" + consumer.name + "' runs in order, and it does not have to");
   if (any_is<Scan>(consumer))
     return no("twice", "'" + consumer.name + "' would compute its values in both of its passes");
-  if (appends_points(consumer) && is_for_lanes(program, producer))
+  if (takes_single_points(consumer) && is_for_lanes(program, producer, operations))
     return no("lanes",
               "'" + consumer.name + "' takes one point after the other, and it many at once, in lanes");
   for (const Output& output : consumer.outputs) {
@@ -266,8 +263,8 @@ std::optional<Reason> why_worse_to_share(const Program& program, const Stage& fi
   });
   const bool reads_first = std::any_of(first.outputs.begin(), first.outputs.end(),
                                        [&](const Output& output) { return reads(second, output.array); });
-  if (reads_first && appends_points(second) && static_cast<int>(first.dims.size()) == depth &&
-      operations_of(first) > cheap_operations && is_for_lanes(program, first))
+  if (reads_first && takes_single_points(second) && static_cast<int>(first.dims.size()) == depth &&
+      is_for_lanes(program, first, operations_of(first)))
     return no("lanes", "'" + second.name + "' takes one point after the other, and '" + first.name +
                            "' many at once, in lanes");
   if (twice && reads_first && (first.dims.size() > 1 || operations_of(first) > cheap_operations))

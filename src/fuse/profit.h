@@ -15,6 +15,13 @@ inline constexpr int cheap_operations = 16;
 /// Operations per point; a call of a function counts as many.
 int operations_of(const Stage& stage);
 
+/// Does the stage compute so much at every point, in ways that lanes can share, that it should take many
+/// points at once?
+bool is_for_lanes(const Program& program, const Stage& stage, int operations);
+
+/// Does an output take one point after the other, as collections and groups do?
+bool takes_single_points(const Stage& stage);
+
 /// Why it is worse to compute the producer, with so many operations per point, inside of the consumer's loop
 /// than before it; nothing if it is not.
 std::optional<Reason> why_worse(const Program& program, const Stage& producer, int operations,

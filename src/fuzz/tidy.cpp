@@ -71,12 +71,8 @@ class Tidying {
       for (const ArrayId id : reads_of(old_, stage)) used_.insert(id);
       for (const Output& output : stage.outputs) {
         for (const ArrayId id : defined_arrays(output)) used_.insert(id);
-        for (const Combine& combine : output.combine) {
-          if (const auto* fold = std::get_if<Fold>(&combine)) use(fold->op);
-          if (const auto* scan = std::get_if<Scan>(&combine)) use(scan->op);
-          if (const auto* scatter = std::get_if<Scatter>(&combine); scatter && scatter->op) use(*scatter->op);
-          if (const auto* group = std::get_if<Group>(&combine); group && group->op) use(*group->op);
-        }
+        for (const Combine& combine : output.combine)
+          if (const Operator* op = operator_of(combine)) use(*op);
       }
       if (const auto* nested = std::get_if<Nested>(&stage.body))
         for (const Carry& carry : nested->block->carries)

@@ -95,6 +95,12 @@ Range Range::scan(const Op& op, std::string name, Where where) const {
   return Range(made);
 }
 
+Range Range::when(const Value& condition, std::string name, Where where) const {
+  Description own = describe(where);
+  own.generators.insert(own.generators.begin(), condition);
+  return next("when", std::move(own), std::move(name), where);
+}
+
 void Range::add_effect(const std::string& kind, const Value& what, const Description& over,
                        const Where& where) const {
   // Conditions stand in the effect, not among the generators.
@@ -112,6 +118,17 @@ void Range::add_effect(const std::string& kind, const Value& what, const Descrip
 Range iota(const Def& def, const Arg& count, Where where) {
   const Index i = new_index(*def.state(), "i", where);
   return Range(def.state(), {{in(i, 0, count)}, i});
+}
+
+Range list(const Def& def, const std::vector<Value>& values, Where where) {
+  if (values.empty())
+    fail(Fault::User, "E0234", place_of(where), "nothing tells the type of the elements of an empty list",
+         "write list(f, {v}).when(condition)");
+  const Index k = new_index(*def.state(), "k", where);
+  Value element = values.back();
+  for (std::size_t v = values.size() - 1; v-- > 0;)
+    element = select(k < static_cast<int>(v) + 1, values[v], element);
+  return Range(def.state(), {{in(k, 0, static_cast<int>(values.size()))}, element});
 }
 
 namespace {

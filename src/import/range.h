@@ -52,6 +52,9 @@ class Range {
     return next("flat_map", std::move(own), std::move(name), where);
   }
 
+  /// All of it if the condition holds, and nothing otherwise.
+  Range when(const Value& condition, std::string name = {}, Where where = Where::current()) const;
+
   /// Buckets by key, in the order of the first occurrence.
   template <std::invocable<Value> F>
   Grouping group_by(F key, Where where = Where::current()) const;
@@ -86,6 +89,7 @@ class Range {
  private:
   friend class Grouping;
   friend Range iota(const Def& def, const Arg& count, Where where);
+  friend Range list(const Def& def, const std::vector<Value>& values, Where where);
   friend Range zip(const Range& a, const Range& b, Where where);
   friend Range zip(const Range& a, const Range& b, const Range& c, Where where);
   friend Range concat(const Range& a, const Range& b, Where where);
@@ -113,6 +117,9 @@ inline Range range(const Var& array) { return Range(array); }
 
 /// 0, 1, … up to `count`.
 Range iota(const Def& def, const Arg& count, Where where = Where::current());
+
+/// These values, one at least.
+Range list(const Def& def, const std::vector<Value>& values, Where where = Where::current());
 
 /// Tuples of elements with the same position; as long as the shortest one.
 Range zip(const Range& a, const Range& b, Where where = Where::current());

@@ -487,13 +487,12 @@ class Planner {
       first += count;
     }
     if (!lists_.empty() && slicing_ == Slicing::WhereItPays) merge_in_tiles(groups, list, inside_parallel);
-    order.clear();
-    for (const Group& group : groups) order.insert(order.end(), group.stages.begin(), group.stages.end());
+    order = in_order(groups);
+    const Lifetimes lifetimes(program_, list, order);
     first = 0;
     for (Group& group : groups) {
       const std::size_t count = group.stages.size();
-      const Site site{inside_parallel,
-                      disposable_after(program_, list, std::span(order).subspan(first + count))};
+      const Site site{inside_parallel, lifetimes, first + count};
       if (count > 1) {
         // Stages with blocks share no loops.
         if (!group.tiles && most_shared(program_, group.stages) == 0)
@@ -537,24 +536,32 @@ class Planner {
     std::optional<Tiled> tiles;  // its plan, if it is computed in tiles
   };
 
+  static std::vector<const Stage*> in_order(const std::vector<Group>& groups) {
+    std::vector<const Stage*> order;
+    for (const Group& group : groups) order.insert(order.end(), group.stages.begin(), group.stages.end());
+    return order;
+  }
+
   /// Groups whose results later groups read become part of them, where tiles of these need slices of the
   /// results and little is computed again: of one reader, or of all of them together. The last ones come
   /// first.
   void merge_in_tiles(std::vector<Group>& groups, const StageList& list, bool inside_parallel) {
+    std::optional<Lifetimes> lifetimes;  // of the groups as they are now
     for (std::size_t g = groups.size(); g-- > 1;) {
       for (std::size_t p = g; p-- > 0;) {
         if (!uses(groups[g], groups[p])) continue;
-        const std::vector<std::size_t> readers = readers_of(groups, p, list);
+        if (!lifetimes) lifetimes.emplace(program_, list, in_order(groups));
+        const std::vector<std::size_t> readers = readers_of(groups, p, *lifetimes);
         if (readers.empty() || readers.back() != g || !could_meet(groups, readers)) continue;
         Group all;
         all.stages = groups[p].stages;
         for (const std::size_t r : readers)
           all.stages.insert(all.stages.end(), groups[r].stages.begin(), groups[r].stages.end());
-        std::vector<const Stage*> later;
-        for (std::size_t k = g + 1; k < groups.size(); ++k)
-          later.insert(later.end(), groups[k].stages.begin(), groups[k].stages.end());
-        all.tiles = in_tiles(all.stages, {inside_parallel, disposable_after(program_, list, later)});
+        std::size_t done = 0;
+        for (std::size_t k = 0; k <= g; ++k) done += groups[k].stages.size();
+        all.tiles = in_tiles(all.stages, {inside_parallel, *lifetimes, done});
         if (!all.tiles) continue;
+        lifetimes.reset();
         groups[g] = std::move(all);
         for (std::size_t r = readers.size() - 1; r-- > 0;)
           groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(readers[r]));
@@ -568,16 +575,17 @@ class Planner {
   /// The groups that read what the stages of a group compute, if nobody else does and it could be computed in
   /// slices.
   std::vector<std::size_t> readers_of(const std::vector<Group>& groups, std::size_t p,
-                                      const StageList& list) {
+                                      const Lifetimes& lifetimes) {
     std::vector<std::size_t> readers;
     for (std::size_t k = 0; k < groups.size(); ++k)
       if (k != p && uses(groups[k], groups[p])) readers.push_back(k);
-    const std::set<ArrayId> disposable = disposable_after(program_, list, {});
+    std::size_t all = 0;
+    for (const Group& group : groups) all += group.stages.size();
     const bool sliced =
         std::all_of(groups[p].stages.begin(), groups[p].stages.end(), [&](const Stage* stage) {
           return !why_not_slice(program_, *stage) &&
                  std::all_of(stage->outputs.begin(), stage->outputs.end(),
-                             [&](const Output& output) { return disposable.contains(output.array); });
+                             [&](const Output& output) { return lifetimes.is_over(output.array, all); });
         });
     return sliced ? readers : std::vector<std::size_t>{};
   }
@@ -869,7 +877,7 @@ class Planner {
       const bool read = std::any_of(stages.begin(), stages.end(), [&](const Stage* other) {
         return other != &stage && reads(*other, output.array);
       });
-      if (!read || !site.disposable.contains(output.array) || output.into || output.force ||
+      if (!read || !site.is_disposable(output.array) || output.into || output.force ||
           !places_of_shared(stage, output, depth))
         continue;
       std::erase_if(stores, [&](const Store& store) { return store.output == static_cast<int>(o); });

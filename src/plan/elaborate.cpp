@@ -38,10 +38,10 @@ class Elaboration {
   struct Here {
     const StageList& list;
     std::span<const Stage* const> order;
+    const Lifetimes& lifetimes;
     std::size_t first, count;
 
     std::span<const Stage* const> stages() const { return order.subspan(first, count); }
-    std::span<const Stage* const> later() const { return order.subspan(first + count); }
   };
 
   BlockSchedule block(const std::string& owner, int branch, const StageList& list, bool inside_parallel) {
@@ -52,12 +52,13 @@ class Elaboration {
                            : "the plan has no clusters for the block of '" + owner + "'");
     ++used_blocks_;
     const std::vector<const Stage*> order = order_of(*plan, list);
+    const Lifetimes lifetimes(program_, list, order);
     BlockSchedule result;
     std::size_t first = 0;
     for (std::size_t c = 0; c < plan->clusters.size(); ++c) {
       const Cluster& cluster = plan->clusters[c];
-      const Here here{list, order, first, cluster.instances.size()};
-      Site site{inside_parallel, disposable_after(program_, list, here.later())};
+      const Here here{list, order, lifetimes, first, cluster.instances.size()};
+      const Site site{inside_parallel, lifetimes, here.first + here.count};
       if (auto reason = why_illegal(program_, here.stages(), cluster, site))
         throw Refusal{std::move(*reason)};
       result.passes.push_back(pass(cluster, here, inside_parallel));
@@ -234,28 +235,17 @@ class Elaboration {
   /// Arrays that are needed by this pass or defined by it, but not afterwards, and that have memory of their
   /// own that no new version has taken over.
   std::vector<ArrayId> deaths(const Pass& pass, const Here& here) {
-    const std::set<ArrayId> over = disposable_after(program_, here.list, here.later());
-    const std::set<ArrayId> before =
-        here.first == 0 ? std::set<ArrayId>{}
-                        : disposable_after(program_, here.list, here.order.subspan(here.first));
-    std::set<ArrayId> own, later, elsewhere;
-    for (const Stage* stage : here.later())
-      for (const Output& output : stage->outputs)
-        for (ArrayId array : defined_arrays(output)) later.insert(array);
+    std::set<ArrayId> elsewhere;
     for (const StageSchedule& scheduled : pass.stages) {
       for (std::size_t o = 0; o < scheduled.outputs.size(); ++o) {
         const Output& output = scheduled.stage->outputs[o];
-        for (ArrayId array : defined_arrays(output)) own.insert(array);
         if (scheduled.outputs[o].keep == Keep::Alias) elsewhere.insert(*output.into);
         if (is_local(scheduled.outputs[o].keep)) elsewhere.insert(output.array);
       }
     }
     for (const Carry& carry : here.list.carries) elsewhere.insert(carry.inside);
-    std::vector<ArrayId> dead;
-    for (ArrayId array : over) {
-      if (later.contains(array) || (before.contains(array) && !own.contains(array))) continue;
-      if (!elsewhere.contains(array)) dead.push_back(array);
-    }
+    std::vector<ArrayId> dead = here.lifetimes.ending(here.first, here.count);
+    std::erase_if(dead, [&](ArrayId array) { return elsewhere.contains(array); });
     return dead;
   }
 

@@ -56,7 +56,7 @@ class Judge {
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) output(stage_.outputs[o], static_cast<int>(o));
     if (has_effects(stage_)) {
       in_order("an effect happens in it");
-      if (!levels_.empty() && levels_.front().cut.kind == Cut::Kind::Parts && runs_from_right())
+      if (!levels_.empty() && levels_.front().cut.kind == Cut::Kind::Parts && runs_from_right(stage_))
         refuse("direction", "an effect happens in it, and its parts do not run from the right as it does");
     }
     lanes();
@@ -258,15 +258,6 @@ class Judge {
         refuse("illegal-order", "the points of the stage are visited in order: " + why);
       previous = level.dim;
     }
-  }
-
-  bool runs_from_right() const {
-    return std::any_of(stage_.outputs.begin(), stage_.outputs.end(), [](const Output& output) {
-      return std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& combine) {
-        const Scan* scan = std::get_if<Scan>(&combine);
-        return scan && scan->from == Direction::Right;
-      });
-    });
   }
 
   void output(const Output& output, int position) const {
@@ -615,7 +606,7 @@ class Judge {
     const std::string name = "'" + array_name(output) + "'";
     if (!output.into) refuse("illegal-alias", name + " is not a new version of an array");
     const std::string& old = program_[*output.into].name;
-    if (!site_.disposable.contains(*output.into))
+    if (!site_.is_disposable(*output.into))
       refuse("illegal-alias", "the old version of '" + old + "' is still needed");
     if (!std::holds_alternative<Formula>(stage_.body)) refuse("illegal-alias", "the body is a block");
     for (const Combine& combine : output.combine) {

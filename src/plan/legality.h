@@ -2,6 +2,7 @@
 // elaborated with.
 #pragma once
 
+#include "plan/lifetimes.h"
 #include "plan/plan.h"
 #include "program/reason.h"
 #include "program/regroup.h"
@@ -15,8 +16,12 @@ namespace twill {
 
 /// What the cluster's surroundings allow.
 struct Site {
-  bool inside_parallel = false;  // a loop around the block is run by several cores already
-  std::set<ArrayId> disposable;  // arrays with memory of their own that nobody needs after this cluster
+  bool inside_parallel;        // a loop around the block is run by several cores already
+  const Lifetimes& lifetimes;  // of the arrays of its list
+  std::size_t done;            // stages of the list that have run when the cluster has
+
+  /// Does the array have memory of its own that nobody needs after this cluster?
+  bool is_disposable(ArrayId array) const { return lifetimes.is_over(array, done); }
 };
 
 /// Nothing if the cluster is a legal way to run the stages, one for each of its instances.

@@ -19,13 +19,6 @@ StageList stages_of(const Stage& around, const Block& block) {
   return list;
 }
 
-std::vector<const Block*> blocks_of(const Stage& stage) {
-  if (const Nested* nested = std::get_if<Nested>(&stage.body)) return {nested->block.get()};
-  if (const Branch* branch = std::get_if<Branch>(&stage.body))
-    return {branch->then.get(), branch->otherwise.get()};
-  return {};
-}
-
 bool is_made_in_place(const Program& program, const Stage& around, const Block& block, std::size_t output) {
   const Output& out = around.outputs[output];
   if (!around.dims.empty() || !block.carries.empty() || out.value || out.guard || out.into) return false;
@@ -47,30 +40,42 @@ bool is_made_in_place(const Program& program, const Stage& around, const Block& 
   });
 }
 
-std::set<ArrayId> disposable_after(const Program& program, const StageList& list,
-                                   std::span<const Stage* const> later) {
-  std::set<ArrayId> arrays;
-  for (const Stage& stage : list.stages) {
-    for (const Output& output : stage.outputs) {
-      for (ArrayId array : defined_arrays(output)) arrays.insert(array);
-    }
-  }
-  for (const Carry& carry : list.carries) arrays.insert(carry.inside);
-  for (ArrayId result : list.results) arrays.erase(result);
-  for (const Carry& carry : list.carries) arrays.erase(carry.next);
-  for (const Stage* stage : later) {
-    for (ArrayId array : reads_of(program, *stage)) arrays.erase(array);
-    // Sizes are read with the arrays they belong to.
-    for (const Output& output : stage->outputs) {
-      for (ArrayId array : defined_arrays(output)) {
-        for (Expr extent : program[array].shape) {
+Lifetimes::Lifetimes(const Program& program, const StageList& list, std::span<const Stage* const> order)
+    : ending_(order.size()) {
+  for (const Carry& carry : list.carries) until_[carry.inside] = 0;
+  for (std::size_t s = 0; s < order.size(); ++s) {
+    const auto need = [&](ArrayId array) {
+      if (const auto found = until_.find(array); found != until_.end()) found->second = s + 1;
+    };
+    for (const ArrayId array : reads_of(program, *order[s])) need(array);
+    for (const Output& output : order[s]->outputs) {
+      for (const ArrayId array : defined_arrays(output)) {
+        until_[array] = s + 1;
+        // Sizes are read with the arrays they belong to.
+        for (const Expr extent : program[array].shape) {
           visit(extent, [&](Expr node) {
-            if (const Read* read = as<Read>(node)) arrays.erase(read->array);
+            if (const Read* read = as<Read>(node)) need(read->array);
           });
         }
       }
     }
   }
+  for (const ArrayId result : list.results) until_.erase(result);
+  for (const Carry& carry : list.carries) until_.erase(carry.next);
+  for (const auto& [array, done] : until_)
+    if (done > 0) ending_[done - 1].push_back(array);
+}
+
+bool Lifetimes::is_over(ArrayId array, std::size_t done) const {
+  const auto found = until_.find(array);
+  return found != until_.end() && found->second <= done;
+}
+
+std::vector<ArrayId> Lifetimes::ending(std::size_t first, std::size_t count) const {
+  std::vector<ArrayId> arrays;
+  for (std::size_t s = first; s < first + count; ++s)
+    arrays.insert(arrays.end(), ending_[s].begin(), ending_[s].end());
+  std::sort(arrays.begin(), arrays.end());
   return arrays;
 }
 

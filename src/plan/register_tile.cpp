@@ -74,24 +74,31 @@ class Search {
   int dims() const { return static_cast<int>(stage_.dims.size()); }
 
   /// Sums and products of elements that lie side by side along the vector dimension, or do not move with it.
-  bool is_arithmetic(Expr e) const {
-    if (!e->type.is_scalar() || is_storage_only(e->type.scalar()) || e->type.is(Scalar::Bool)) return false;
-    if (!mentions(e, index(vector_))) return true;
-    if (const Read* read = as<Read>(e)) {
-      for (std::size_t s = 0; s < read->rules.size(); ++s) {
-        const bool last = s + 1 == read->rules.size();
-        if (read->rules[s] != Boundary::Inside || reads_data(e->args[s]) ||
-            factor_of(e->args[s], index(vector_)) != (last ? 1 : 0))
-          return false;
+  bool is_arithmetic(Expr root) const {
+    const auto moving = mentioning(root, index(vector_));
+    bool all = true;
+    descend(root, [&](Expr e) {
+      all = all && e->type.is_scalar() && !is_storage_only(e->type.scalar()) && !e->type.is(Scalar::Bool);
+      if (!all || !moving.contains(e.get())) return false;
+      if (const Read* read = as<Read>(e)) {
+        all = lies_side_by_side(*read, e);
+        return false;
       }
-      return true;
+      const bool widens = as<Cast>(e) && !(e->args[0]->type.is_float() && !e->type.is_float());
+      all = widens || is_sum_or_product(e);
+      return all;
+    });
+    return all;
+  }
+
+  bool lies_side_by_side(const Read& read, Expr e) const {
+    for (std::size_t s = 0; s < read.rules.size(); ++s) {
+      const bool last = s + 1 == read.rules.size();
+      if (read.rules[s] != Boundary::Inside || reads_data(e->args[s]) ||
+          factor_of(e->args[s], index(vector_)) != (last ? 1 : 0))
+        return false;
     }
-    const Apply* apply = as<Apply>(e);
-    const bool plain = apply && (apply->prim == Prim::Add || apply->prim == Prim::Sub ||
-                                 apply->prim == Prim::Mul || apply->prim == Prim::Neg);
-    const bool widens = as<Cast>(e) && !(e->args[0]->type.is_float() && !e->type.is_float());
-    return (plain || widens) &&
-           std::all_of(e->args.begin(), e->args.end(), [&](Expr arg) { return is_arithmetic(arg); });
+    return true;
   }
 
   bool is_free(int d) const {

@@ -300,7 +300,7 @@ class Judge {
             return candidate.instance == static_cast<int>(i) && candidate.output == static_cast<int>(o);
           });
       kept.insert(store == cluster_.stores.end() ? Keep::Full : store->keep);
-      if (!site_.disposable.contains(array))
+      if (!site_.is_disposable(array))
         return no(stage, "illegal-local", name + " is needed after the shared loops");
       if (program_[array].rank() == 0) return no(stage, "illegal-local", name + " is a single value");
       for (std::size_t k = loops_.leader(); k < stages_.size(); ++k) {
@@ -358,7 +358,7 @@ class Judge {
       if (store.keep != Keep::Local) continue;
       if (loops_.tiles())
         return no(stage, "illegal-local", name + " has several elements in an iteration of the shared loops");
-      if (!site_.disposable.contains(output.array))
+      if (!site_.is_disposable(output.array))
         return no(stage, "illegal-local", name + " is needed after the shared loops");
       if (output.into || output.force || output.offsets || output.keys || store.stream_above >= 0 ||
           !places_of_shared(stage, output, depth))

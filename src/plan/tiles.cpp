@@ -312,7 +312,7 @@ std::size_t could_be_sliced(const Program& program, std::span<const Stage* const
   for (; count + 1 < stages.size(); ++count) {
     const Stage& stage = *stages[count];
     const bool only_here = std::all_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& output) {
-      return site.disposable.contains(output.array) && program[output.array].rank() > 0;
+      return site.is_disposable(output.array) && program[output.array].rank() > 0;
     });
     if (!only_here || why_not_slice(program, stage)) break;
   }

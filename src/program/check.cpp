@@ -38,14 +38,6 @@ std::vector<const Block*> blocks_in(const Stage& stage) {
   return {};
 }
 
-const Operator* operator_of(const Combine& combine) {
-  if (const auto* fold = std::get_if<Fold>(&combine)) return &fold->op;
-  if (const auto* scan = std::get_if<Scan>(&combine)) return &scan->op;
-  if (const auto* scatter = std::get_if<Scatter>(&combine)) return scatter->op ? &*scatter->op : nullptr;
-  if (const auto* group = std::get_if<Group>(&combine)) return group->op ? &*group->op : nullptr;
-  return nullptr;
-}
-
 Place Checker::first_place(std::initializer_list<Place> places) {
   for (const Place& place : places)
     if (place) return place;

@@ -212,9 +212,6 @@ inline bool is_dense(const Output& output) {
   return true;
 }
 
-/// The operator of a combine, if it has one.
-const Operator* operator_of(const Combine& combine);
-
 /// Does the dimension's index take part in the write map?
 inline bool is_written(const Combine& combine) {
   if (const auto* seq = std::get_if<Seq>(&combine)) return !seq->last;

@@ -8,18 +8,6 @@
 
 namespace twill {
 
-namespace {
-
-/// The operator of a dimension; null for dimensions that have none.
-const Operator* operator_of(const Combine& combine) {
-  if (const auto* fold = std::get_if<Fold>(&combine)) return &fold->op;
-  if (const auto* scan = std::get_if<Scan>(&combine)) return &scan->op;
-  if (const auto* scatter = std::get_if<Scatter>(&combine)) return scatter->op ? &*scatter->op : nullptr;
-  return nullptr;
-}
-
-}  // namespace
-
 DenseCollector::DenseCollector(Environment& environment, Formulas& formulas, const Stage& stage,
                                const Output& output)
     : environment_(environment),

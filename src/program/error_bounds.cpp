@@ -221,12 +221,7 @@ Facts ErrorBounds::output(const Stage& stage, const Output& output, const Facts&
   };
   if (output.into && arrays_.contains(*output.into)) facts = join(facts, arrays_.at(*output.into));
   for (std::size_t d = stage.dims.size(); d-- > 0;) {
-    const Combine& combine = output.combine[d];
-    const Operator* here = nullptr;
-    if (const auto* fold = std::get_if<Fold>(&combine)) here = &fold->op;
-    if (const auto* scan = std::get_if<Scan>(&combine)) here = &scan->op;
-    if (const auto* scatter = std::get_if<Scatter>(&combine); scatter && scatter->op) here = &*scatter->op;
-    if (const auto* group = std::get_if<Group>(&combine); group && group->op) here = &*group->op;
+    const Operator* here = operator_of(output.combine[d]);
     if (!here) continue;
     if (op && !(*op == *here)) fold_pending();
     op = here;

@@ -284,6 +284,19 @@ void visit(Expr root, const std::function<void(Expr)>& action) {
   }
 }
 
+void descend(Expr root, const std::function<bool(Expr)>& enter) {
+  if (!root) return;
+  std::unordered_set<const Node*> seen = {root.get()};
+  std::vector<Expr> open = {root};
+  while (!open.empty()) {
+    const Expr node = open.back();
+    open.pop_back();
+    if (!enter(node)) continue;
+    for (const Expr operand : node->args)
+      if (seen.insert(operand.get()).second) open.push_back(operand);
+  }
+}
+
 Expr rewrite(ExprPool& pool, Expr root, const std::function<Expr(Expr)>& replace) {
   if (!root) return root;
   struct Frame {
@@ -360,6 +373,12 @@ class PartialFunctions {
 
 bool is_partial(Expr node, std::span<const Function> functions) {
   return PartialFunctions(functions).is_partial(node);
+}
+
+bool is_sum_or_product(Expr node) {
+  const Apply* apply = as<Apply>(node);
+  return apply && (apply->prim == Prim::Add || apply->prim == Prim::Sub || apply->prim == Prim::Mul ||
+                   apply->prim == Prim::Neg);
 }
 
 bool reads_data(Expr root) {

@@ -165,6 +165,10 @@ class ExprPool {
 /// Visits every node reachable from `root` once, operands before users.
 void visit(Expr root, const std::function<void(Expr)>& action);
 
+/// Visits nodes reachable from `root` once, users before operands; `enter` says whether to go on to the
+/// operands of a node.
+void descend(Expr root, const std::function<bool(Expr)>& enter);
+
 /// Rebuilds bottom-up: `replace` may return a replacement (not visited further) or null to recurse.
 /// Returns the same handle if nothing changed.
 Expr rewrite(ExprPool& pool, Expr root, const std::function<Expr(Expr)>& replace);
@@ -175,6 +179,9 @@ Expr rewrite(ExprPool& pool, Expr root, const std::function<Expr(Expr)>& replace
 /// and an empty array has no nearest element); calls of functions that contain such. Says it of the node
 /// alone, not of its operands.
 bool is_partial(Expr node, std::span<const struct Function> functions);
+
+/// Is it a sum, a difference, a product or a negation?
+bool is_sum_or_product(Expr node);
 
 /// Does the expression (transitively) read an array?
 bool reads_data(Expr root);

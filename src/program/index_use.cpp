@@ -1,6 +1,9 @@
 // Factors of indices in expressions.
 #include "program/index_use.h"
 
+#include <algorithm>
+#include <unordered_map>
+
 namespace twill {
 
 bool mentions(Expr e, DimId dim) {
@@ -11,24 +14,68 @@ bool mentions(Expr e, DimId dim) {
   return found;
 }
 
-std::optional<std::int64_t> factor_of(Expr e, DimId dim) {
-  if (const IndexRef* ref = as<IndexRef>(e)) return ref->dim == dim ? 1 : 0;
-  if (!mentions(e, dim)) return 0;
-  const Apply* apply = as<Apply>(e);
-  if (!apply) return std::nullopt;
-  const auto a = factor_of(e->args[0], dim);
-  const auto b = e->args.size() > 1 ? factor_of(e->args[1], dim) : std::optional<std::int64_t>(0);
-  if (!a || !b) return std::nullopt;
-  switch (apply->prim) {
-    case Prim::Add: return *a + *b;
-    case Prim::Sub: return *a - *b;
-    case Prim::Neg: return -*a;
+std::unordered_set<const Node*> mentioning(Expr root, DimId dim) {
+  std::unordered_set<const Node*> found;
+  visit(root, [&](Expr node) {
+    const IndexRef* ref = as<IndexRef>(node);
+    if ((ref && ref->dim == dim) ||
+        std::ranges::any_of(node->args, [&](Expr arg) { return found.contains(arg.get()); }))
+      found.insert(node.get());
+  });
+  return found;
+}
+
+namespace {
+
+using Factor = std::optional<std::int64_t>;
+
+Factor sum(Factor a, Factor b) {
+  std::int64_t result = 0;
+  if (!a || !b || __builtin_add_overflow(*a, *b, &result)) return std::nullopt;
+  return result;
+}
+
+Factor product(Factor a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (!a || __builtin_mul_overflow(*a, b, &result)) return std::nullopt;
+  return result;
+}
+
+/// Of an operation, by the factors in its operands, one of which at least is not 0.
+Factor factor_in(Prim prim, std::span<const Expr> args, std::span<const Factor> factors) {
+  switch (prim) {
+    case Prim::Add: return sum(factors[0], factors[1]);
+    case Prim::Sub: return sum(factors[0], product(factors[1], -1));
+    case Prim::Neg: return product(factors[0], -1);
     case Prim::Mul:
-      if (const Literal* left = as<Literal>(e->args[0])) return left->value.i * *b;
-      if (const Literal* right = as<Literal>(e->args[1])) return right->value.i * *a;
+      if (const Literal* left = as<Literal>(args[0])) return product(factors[1], left->value.i);
+      if (const Literal* right = as<Literal>(args[1])) return product(factors[0], right->value.i);
       return std::nullopt;
     default: return std::nullopt;
   }
+}
+
+}  // namespace
+
+std::optional<std::int64_t> factor_of(Expr e, DimId dim) {
+  if (const IndexRef* ref = as<IndexRef>(e)) return ref->dim == dim ? 1 : 0;
+  std::unordered_map<const Node*, Factor> known;  // of nodes that mention the index
+  visit(e, [&](Expr node) {
+    const IndexRef* ref = as<IndexRef>(node);
+    if (ref && ref->dim == dim) known[node.get()] = 1;
+    std::vector<Factor> factors;
+    bool moves = false;
+    for (const Expr arg : node->args) {
+      const auto found = known.find(arg.get());
+      moves = moves || found != known.end();
+      factors.push_back(found == known.end() ? 0 : found->second);
+    }
+    if (!moves) return;
+    const Apply* apply = as<Apply>(node);
+    known[node.get()] = apply ? factor_in(apply->prim, node->args, factors) : std::nullopt;
+  });
+  const auto found = known.find(e.get());
+  return found == known.end() ? 0 : found->second;
 }
 
 int contiguity(std::span<const Expr> subscripts, DimId dim) {

@@ -5,11 +5,15 @@
 
 #include <optional>
 #include <span>
+#include <unordered_set>
 
 namespace twill {
 
 /// Does the expression mention the index, in subscripts as well?
 bool mentions(Expr e, DimId dim);
+
+/// The nodes of the expression that mention the index.
+std::unordered_set<const Node*> mentioning(Expr root, DimId dim);
 
 /// The factor of an index in an expression that is affine in it with a literal factor; 0 if it does not
 /// occur; nothing if it occurs otherwise (inside of a division, multiplied by a symbol, as a subscript).

@@ -3,6 +3,9 @@
 #include "program/evaluate.h"
 #include "program/interpret.h"
 
+#include <unordered_map>
+#include <vector>
+
 namespace twill {
 
 KnownSizes known_sizes(const Program& program, std::span<const Data> inputs) {
@@ -13,27 +16,42 @@ KnownSizes known_sizes(const Program& program, std::span<const Data> inputs) {
   return known;
 }
 
-std::optional<Number> known_value(Expr e, const KnownSizes& known) {
-  if (const auto* literal = as<Literal>(e)) return literal->value;
-  if (const auto* size = as<SizeRef>(e)) {
-    const auto found = known.sizes.find(size->symbol);
-    return found == known.sizes.end() ? std::nullopt : std::optional(Number::of(Scalar::I64, found->second));
-  }
-  if (const auto* read = as<Read>(e)) {
-    const auto found = known.scalars.find(read->array);
-    return found == known.scalars.end() ? std::nullopt : std::optional(found->second);
-  }
-  std::vector<Number> operands;
-  for (const Expr arg : e->args) {
-    const auto operand = known_value(arg, known);
-    if (!operand) return std::nullopt;
-    operands.push_back(*operand);
-  }
+namespace {
+
+/// Of an operation whose operands are known.
+std::optional<Number> value_of(Expr e, const std::vector<Number>& operands) {
   if (as<Cast>(e)) return convert(operands[0], e->type.scalar());
   if (as<Select>(e)) return operands[operands[0].i != 0 ? 1 : 2];
   const auto* apply = as<Apply>(e);
   if (!apply || !is_defined(apply->prim, operands)) return std::nullopt;
   return evaluate(apply->prim, operands);
+}
+
+}  // namespace
+
+std::optional<Number> known_value(Expr root, const KnownSizes& known) {
+  std::unordered_map<const Node*, Number> values;
+  visit(root, [&](Expr e) {
+    std::optional<Number> value;
+    if (const auto* literal = as<Literal>(e)) {
+      value = literal->value;
+    } else if (const auto* size = as<SizeRef>(e)) {
+      const auto found = known.sizes.find(size->symbol);
+      if (found != known.sizes.end()) value = Number::of(Scalar::I64, found->second);
+    } else if (const auto* read = as<Read>(e)) {
+      const auto found = known.scalars.find(read->array);
+      if (found != known.scalars.end()) value = found->second;
+    } else {
+      std::vector<Number> operands;
+      for (const Expr arg : e->args)
+        if (const auto operand = values.find(arg.get()); operand != values.end())
+          operands.push_back(operand->second);
+      if (operands.size() == e->args.size()) value = value_of(e, operands);
+    }
+    if (value) values.emplace(e.get(), *value);
+  });
+  const auto found = values.find(root.get());
+  return found == values.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace twill

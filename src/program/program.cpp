@@ -30,6 +30,25 @@ FunctionId Program::add_function(Function function) {
   return id;
 }
 
+const Operator* operator_of(const Combine& combine) {
+  if (const auto* fold = std::get_if<Fold>(&combine)) return &fold->op;
+  if (const auto* scan = std::get_if<Scan>(&combine)) return &scan->op;
+  if (const auto* scatter = std::get_if<Scatter>(&combine)) return scatter->op ? &*scatter->op : nullptr;
+  if (const auto* group = std::get_if<Group>(&combine)) return group->op ? &*group->op : nullptr;
+  return nullptr;
+}
+
+bool runs_from_right(const Output& output) {
+  return std::ranges::any_of(output.combine, [](const Combine& combine) {
+    const auto* scan = std::get_if<Scan>(&combine);
+    return scan && scan->from == Direction::Right;
+  });
+}
+
+bool runs_from_right(const Stage& stage) {
+  return std::ranges::any_of(stage.outputs, [](const Output& output) { return runs_from_right(output); });
+}
+
 std::vector<ArrayId> defined_arrays(const Output& output) {
   std::vector<ArrayId> arrays = {output.array};
   if (output.offsets) arrays.push_back(*output.offsets);
@@ -37,17 +56,12 @@ std::vector<ArrayId> defined_arrays(const Output& output) {
   return arrays;
 }
 
-namespace {
-
-/// The blocks of a stage: none, one, or both branches.
 std::vector<const Block*> blocks_of(const Stage& stage) {
   if (const auto* nested = std::get_if<Nested>(&stage.body)) return {nested->block.get()};
   if (const auto* branch = std::get_if<Branch>(&stage.body))
     return {branch->then.get(), branch->otherwise.get()};
   return {};
 }
-
-}  // namespace
 
 void for_each_expr(const Stage& stage, const std::function<void(Expr)>& action) {
   const auto present = [&](Expr e) {

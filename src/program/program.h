@@ -225,8 +225,8 @@ struct Branch {
 
 using Body = std::variant<Formula, Nested, Branch>;
 
-/// What the user knows better: `@never` fuse, `@always` fuse, `@recompute` rather than store, `@remember` from
-/// step to step of the loop that reads it.
+/// What the user knows better: `@never` fuse, `@always` fuse, `@recompute` rather than store, `@remember`
+/// from step to step of the loop that reads it.
 enum class Hint : std::uint8_t { Never, Always, Recompute, Remember };
 
 struct Stage {
@@ -271,6 +271,16 @@ struct Program {
 
 /// Arrays that an output defines, in order: values, offsets, keys.
 std::vector<ArrayId> defined_arrays(const Output& output);
+
+/// The blocks of a stage: none, one, or two for a branch.
+std::vector<const Block*> blocks_of(const Stage& stage);
+
+/// The operator of a combine, if it has one.
+const Operator* operator_of(const Combine& combine);
+
+/// Does the output, or one of a stage, run over a dimension from the right?
+bool runs_from_right(const Output& output);
+bool runs_from_right(const Stage& stage);
 
 /// Every expression a stage holds directly (bounds, conditions, values, guards, keys, subscripts of
 /// write maps, effects' arguments, the branch condition); operators' identities, which are constant, and

@@ -26,13 +26,8 @@ void drop_unused_functions(Program& program) {
   for_each_stage(program.stages, [&](const Stage& stage) {
     for_each_expr(stage, note);
     for (const Output& output : stage.outputs)
-      for (const Combine& combine : output.combine) {
-        if (const auto* fold = std::get_if<Fold>(&combine)) note_operator(fold->op);
-        if (const auto* scan = std::get_if<Scan>(&combine)) note_operator(scan->op);
-        if (const auto* scatter = std::get_if<Scatter>(&combine); scatter && scatter->op)
-          note_operator(*scatter->op);
-        if (const auto* group = std::get_if<Group>(&combine); group && group->op) note_operator(*group->op);
-      }
+      for (const Combine& combine : output.combine)
+        if (const Operator* op = operator_of(combine)) note_operator(*op);
   });
   program.functions.resize(static_cast<std::size_t>(last + 1));
 }

@@ -233,6 +233,8 @@ class Lowering {
   void declare_inner(const Generator& generator, const std::vector<Generator>& all, Context& context,
                      std::vector<Dim>& dims, std::vector<Expr>& conditions);
   /// `zip(a, b)` or `concat(a, b)`, unless the file has a function of that name.
+  bool is_made_here(const Ast& ast) const;
+  AstPtr as_comprehension(const AstPtr& ast, const Context& context);
   bool is_joint(const Ast& ast) const;
   void declare_joint(const Generator& generator, const std::vector<Generator>& all, Context& context,
                      std::vector<Dim>& dims, std::vector<Expr>& conditions);
@@ -263,6 +265,8 @@ class Lowering {
   std::vector<Expr> shape_of(const Piece& piece, const std::vector<Dim>& dims, Context& context);
   std::optional<Type> declared_type(const Target& target, const Frame& frame) const;
   const TypeAst* declared(const Target& target, const Frame& frame) const;
+  void list(const Statement& statement, Frame& frame);
+  bool is_literal(const Ast& ast, Context& context);
   void constant(const Target& target, const Ast& value, Frame& frame);
   void copy(const Statement& statement, const View& source, Frame& frame);
   void collect(const Statement& statement, Frame& frame);
@@ -366,6 +370,17 @@ struct DeclaredIndex {
 };
 std::optional<DeclaredIndex> as_index(const AstPtr& ast,
                                       const std::function<bool(const std::string&)>& is_new);
+
+/// Every name that occurs.
+void add_names(const Ast& ast, std::set<std::string>& names);
+
+/// The wish, or the wish with a number, that does not occur.
+std::string unused_name(const Ast& ast, const std::string& wish);
+
+bool is_empty_list(const Ast& ast);
+
+/// `[ x | x in collection, false ]`: an empty collection whose elements have a type.
+AstPtr none_of(const AstPtr& collection, const Place& place);
 
 /// For each dimension of a scatter: does its index alone choose one subscript, and so keep its values apart?
 /// Without data in the subscripts and without operator a new version is written like a formula: all are.

@@ -93,8 +93,9 @@ Statement Lowering::as_choice(const Statement& s) {
   choice.place = s.place;
   choice.hints = s.hints;
   choice.value = s.value->args[0];
-  choice.body = side(s.value->args[1]);
-  choice.otherwise = side(s.value->args[2]);
+  const AstPtr &then = s.value->args[1], &otherwise = s.value->args[2];
+  choice.body = side(is_empty_list(*then) ? none_of(otherwise, then->place) : then);
+  choice.otherwise = side(is_empty_list(*otherwise) ? none_of(then, otherwise->place) : otherwise);
   return choice;
 }
 

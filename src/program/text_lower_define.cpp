@@ -136,7 +136,7 @@ void Lowering::define(const Statement& s, Frame& frame) {
     case AstKind::Group: return group(s, frame);
     case AstKind::Scatter:
     case AstKind::With: return scatter(s, frame);
-    case AstKind::List: return constant(single_target(s), value, frame);
+    case AstKind::List: return list(s, frame);
     default: break;
   }
   if (is_joint(value)) return collect_joint(s, frame);

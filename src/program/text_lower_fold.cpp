@@ -12,13 +12,6 @@
 namespace twill::text {
 namespace {
 
-std::vector<const Block*> blocks_of(const Stage& stage) {
-  if (const auto* nested = std::get_if<Nested>(&stage.body)) return {nested->block.get()};
-  if (const auto* branch = std::get_if<Branch>(&stage.body))
-    return {branch->then.get(), branch->otherwise.get()};
-  return {};
-}
-
 /// Every expression of a stage and of the blocks in it.
 void for_each_deep(const Stage& stage, const std::function<void(Expr)>& action) {
   for_each_stage({&stage, 1}, [&](const Stage& inner) { for_each_expr(inner, action); });

@@ -315,7 +315,7 @@ void Lowering::declare(const std::vector<Generator>& generators, std::vector<Ast
         declare_joint(g, generators, context, dims, conditions);
         continue;
       }
-      if (g.a->kind == AstKind::Collect)
+      if (is_made_here(*g.a))
         declare_inner(g, generators, context, dims, conditions);
       else
         declare_element(g, context, dims, conditions);
@@ -349,9 +349,6 @@ void Lowering::declare(const std::vector<Generator>& generators, std::vector<Ast
   }
 }
 
-namespace {
-
-/// Every name that occurs.
 void add_names(const Ast& ast, std::set<std::string>& names) {
   names.insert(ast.name);
   for (const AstPtr& arg : ast.args) add_names(*arg, names);
@@ -363,13 +360,12 @@ void add_names(const Ast& ast, std::set<std::string>& names) {
   }
 }
 
-}  // namespace
-
 /// `w in [ e | … ]`: the inner generators run here, and w is e at their points. Their indices are not seen
 /// outside: if there are others of the same names, they get new ones.
 void Lowering::declare_inner(const Generator& g, const std::vector<Generator>& all, Context& context,
                              std::vector<Dim>& dims, std::vector<Expr>& conditions) {
-  const Ast& element = *g.a->args[0];
+  const AstPtr made = as_comprehension(g.a, context);
+  const Ast& element = *made->args[0];
   if (element.kind == AstKind::Collect)
     limit("E0254", g.a->place, "'" + g.name + "' would be a collection that is made in this comprehension",
           "define the collection of collections first, and run over that");
@@ -383,12 +379,12 @@ void Lowering::declare_inner(const Generator& g, const std::vector<Generator>& a
   }
   for (const Dim& dim : dims) taken.insert(dim.name);
   std::set<std::string> own;
-  add_names(*g.a, own);
+  add_names(*made, own);
   Scope scope{context.scope};
   Context inner = context;
   inner.scope = &scope;
   const std::size_t first = dims.size(), first_seen = inner.dims.size();
-  declare(g.a->generators, {g.a->args[0]}, inner, dims, conditions);
+  declare(made->generators, {made->args[0]}, inner, dims, conditions);
   for (std::size_t d = first; d < dims.size(); ++d) {
     const std::string base = dims[d].name;
     const auto is_free = [&](const std::string& name) {

@@ -7,16 +7,10 @@ namespace twill::text {
 
 namespace {
 
-bool stands_in(const Ast& ast, const std::string& name) {
-  return ast.name == name ||
-         std::ranges::any_of(ast.args, [&](const AstPtr& a) { return stands_in(*a, name); });
-}
-
 /// `[ if k < len(a) then a[k] else b[k - len(a)] | k < len(a) + len(b) ]`.
 AstPtr one_after_the_other(const Ast& concat) {
   const Place& place = concat.place;
-  std::string name = "k";
-  for (int n = 2; stands_in(concat, name); ++n) name = "k_" + std::to_string(n);
+  const std::string name = unused_name(concat, "k");
   const AstPtr k = node(AstKind::Name, name, {}, place);
   std::vector<AstPtr> ends, elements;
   for (const AstPtr& array : concat.args) {
@@ -154,8 +148,7 @@ void Lowering::collect_joint(const Statement& s, Frame& frame) {
   Generator g;
   g.kind = Generator::Kind::Element;
   g.place = s.value->place;
-  g.name = "x";
-  for (int n = 2; stands_in(*s.value, g.name); ++n) g.name = "x_" + std::to_string(n);
+  g.name = unused_name(*s.value, "x");
   g.a = s.value;
   collected.args = {node(AstKind::Name, g.name, {}, s.value->place)};
   collected.generators = {std::move(g)};

@@ -6,17 +6,6 @@
 #include <algorithm>
 
 namespace twill::text {
-namespace {
-
-const Operator* operator_of(const Combine& combine) {
-  if (const auto* fold = std::get_if<Fold>(&combine)) return &fold->op;
-  if (const auto* scan = std::get_if<Scan>(&combine)) return &scan->op;
-  if (const auto* scatter = std::get_if<Scatter>(&combine)) return scatter->op ? &*scatter->op : nullptr;
-  if (const auto* group = std::get_if<Group>(&combine)) return group->op ? &*group->op : nullptr;
-  return nullptr;
-}
-
-}  // namespace
 
 Printer::Printer(const Program& program) : program_(program) {
   for (const Symbol& symbol : program_.symbols) symbols_.push_back(quoted(symbol.name));

@@ -2,7 +2,7 @@
 #include "run/kernel.h"
 
 #include "base/error.h"
-#include "program/evaluate.h"
+#include "program/known.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -30,24 +30,6 @@ constexpr std::int64_t points_to_explain = 10'000'000;
   if (text == out_of_memory) fail(Fault::System, "E0510", program.place, text);
   find_fault(program, inputs, points_to_explain);
   fail(Fault::User, "E0520", program.place, text, "`twill run --target interp` says at which point");
-}
-
-/// The value of an extent that depends on bound symbols only; none if it is divided by zero.
-std::optional<Number> size_value(Expr e, const std::map<SymbolId, std::int64_t>& sizes) {
-  if (const Literal* literal = as<Literal>(e)) return literal->value;
-  if (const SizeRef* size = as<SizeRef>(e)) return Number::of(Scalar::I64, sizes.at(size->symbol));
-  std::vector<Number> operands;
-  for (Expr arg : e->args) {
-    const std::optional<Number> operand = size_value(arg, sizes);
-    if (!operand) return std::nullopt;
-    operands.push_back(*operand);
-  }
-  if (as<Cast>(e)) return convert(operands.front(), e->type.scalar());
-  if (as<Select>(e)) return operands[operands[0].i != 0 ? 1 : 2];
-  const Apply* apply = as<Apply>(e);
-  ensure(apply != nullptr, "an extent that the kernel's caller allocates depends on data");
-  if (!is_defined(apply->prim, operands)) return std::nullopt;
-  return evaluate(apply->prim, operands);
 }
 
 static_assert(sizeof(Number) == 16 && offsetof(Number, i) == 8,
@@ -128,7 +110,7 @@ Invocation Kernel::prepare(std::span<const Data> inputs) const {
         const Array& array = (*program_)[program_->results[position]];
         std::vector<std::int64_t> shape;
         for (Expr extent : parameter.shape) {
-          const std::optional<Number> size = size_value(extent, state->bound);
+          const std::optional<Number> size = known_value(extent, {state->bound, {}});
           if (!size)
             fail_run(*program_, inputs, "the extent of the result '" + array.name + "' is divided by zero");
           shape.push_back(std::max<std::int64_t>(0, size->i));

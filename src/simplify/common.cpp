@@ -165,14 +165,8 @@ class Common {
 
   void put_combine(const Combine& combine, Key& key) {
     key.push_back(static_cast<std::int64_t>(combine.index()));
-    const Operator* op = nullptr;
-    if (const auto* fold = std::get_if<Fold>(&combine)) op = &fold->op;
-    if (const auto* scan = std::get_if<Scan>(&combine)) {
-      op = &scan->op;
-      key.push_back(static_cast<std::int64_t>(scan->from));
-    }
-    if (const auto* scatter = std::get_if<Scatter>(&combine)) op = scatter->op ? &*scatter->op : nullptr;
-    if (const auto* group = std::get_if<Group>(&combine)) op = group->op ? &*group->op : nullptr;
+    if (const auto* scan = std::get_if<Scan>(&combine)) key.push_back(static_cast<std::int64_t>(scan->from));
+    const Operator* op = operator_of(combine);
     key.push_back(op ? 1 : 0);
     if (!op) return;
     key.push_back(op->prim ? static_cast<std::int64_t>(*op->prim) : -1);

@@ -13,16 +13,11 @@ namespace {
 
 /// Does the output make a dimension run from the right, in a stage in which others can tell?
 bool sets_direction(const Stage& stage, const Output& output) {
-  const bool backwards =
-      std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& combine) {
-        const auto* scan = std::get_if<Scan>(&combine);
-        return scan && scan->from == Direction::Right;
-      });
-  return backwards && (!stage.effects.empty() ||
-                       std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& other) {
-                         return &other != &output &&
-                                !std::all_of(other.combine.begin(), other.combine.end(), is<Cat>);
-                       }));
+  return runs_from_right(output) &&
+         (!stage.effects.empty() ||
+          std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& other) {
+            return &other != &output && !std::all_of(other.combine.begin(), other.combine.end(), is<Cat>);
+          }));
 }
 
 SymbolId length_of(const Program& program, const Output& collection) {

@@ -170,13 +170,15 @@ class Layouts {
   }
 
   /// Sums and products of what moves with the index.
-  static bool is_arithmetic(Expr e, DimId index) {
-    if (!mentions(e, index) || as<Read>(e)) return true;
-    const Apply* apply = as<Apply>(e);
-    const bool plain = as<Cast>(e) || (apply && (apply->prim == Prim::Add || apply->prim == Prim::Sub ||
-                                                 apply->prim == Prim::Mul || apply->prim == Prim::Neg));
-    return plain &&
-           std::all_of(e->args.begin(), e->args.end(), [&](Expr arg) { return is_arithmetic(arg, index); });
+  static bool is_arithmetic(Expr root, DimId index) {
+    const auto moving = mentioning(root, index);
+    bool all = true;
+    descend(root, [&](Expr e) {
+      if (!moving.contains(e.get()) || as<Read>(e)) return false;
+      all = all && (as<Cast>(e) || is_sum_or_product(e));
+      return all;
+    });
+    return all;
   }
 
   /// Is what is read the same for many results of the stage?

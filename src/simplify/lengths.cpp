@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 namespace twill {
 
@@ -104,18 +105,20 @@ SymbolId length_of(const Program& program, const Output& output) {
 }
 
 /// Can it be seen that a size is never negative?
-bool is_count(Expr e) {
-  if (as<SizeRef>(e)) return true;
-  if (const auto number = integer_of(e)) return *number >= 0;
-  const auto* apply = as<Apply>(e);
-  if (!apply) return false;
-  switch (apply->prim) {
-    case Prim::Add:
-    case Prim::Mul: return is_count(e->args[0]) && is_count(e->args[1]);
-    case Prim::Div: return is_count(e->args[0]) && integer_of(e->args[1]).value_or(0) > 0;
-    case Prim::Max: return is_count(e->args[0]) || is_count(e->args[1]);
-    default: return false;
-  }
+bool is_count(Expr root) {
+  std::unordered_set<const Node*> counts;
+  visit(root, [&](Expr e) {
+    const auto number = integer_of(e);
+    const auto* apply = as<Apply>(e);
+    const auto is = [&](std::size_t k) { return counts.contains(e->args[k].get()); };
+    bool count = as<SizeRef>(e) || (number && *number >= 0);
+    if (apply && (apply->prim == Prim::Add || apply->prim == Prim::Mul)) count = count || (is(0) && is(1));
+    if (apply && apply->prim == Prim::Div)
+      count = count || (is(0) && integer_of(e->args[1]).value_or(0) > 0);
+    if (apply && apply->prim == Prim::Max) count = count || is(0) || is(1);
+    if (count) counts.insert(e.get());
+  });
+  return counts.contains(root.get());
 }
 
 /// Is the bound the same wherever the stage runs, and a scalar that a shape may mention?
@@ -126,15 +129,6 @@ bool is_fixed(Expr bound) {
     fixed = fixed && !as<IndexRef>(node) && !(read && !read->rules.empty());
   });
   return fixed;
-}
-
-bool runs_backwards(const Stage& stage) {
-  return std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
-    return std::any_of(output.combine.begin(), output.combine.end(), [](const Combine& combine) {
-      const auto* scan = std::get_if<Scan>(&combine);
-      return scan && scan->from == Direction::Right;
-    });
-  });
 }
 
 class Lengths {
@@ -210,7 +204,7 @@ class Lengths {
   // ---- a value at every point
 
   void takes_all(Stage& stage, Output& output, SymbolId length, bool nested, std::vector<Stage>& after) {
-    if (runs_backwards(stage) || !is_rectangle(stage)) return;
+    if (runs_from_right(stage) || !is_rectangle(stage)) return;
     const bool dense = std::all_of(stage.dims.begin() + 1, stage.dims.end(), [](const Dim& dim) {
       return integer_of(dim.lo) && integer_of(dim.hi).value_or(0) > *integer_of(dim.lo);
     });

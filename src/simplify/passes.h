@@ -44,6 +44,9 @@ bool open_blocks(Region& region, Notes& notes);
 /// Replaces what is computed at no point by what is left behind then, and removes loops of one step.
 bool settle_ranges(Program& program, Notes& notes);
 
+/// Makes arrays with one place along a dimension arrays without it.
+bool drop_single_places(Program& program, Notes& notes);
+
 /// Folds windows of several rows and columns over one of both first.
 bool separate_windows(Program& program, Notes& notes);
 

@@ -24,6 +24,7 @@ constexpr std::array passes = {
     Pass{"constants", fold_constants},
     Pass{"expressions", simplify_expressions},
     Pass{"ranges", settle_ranges},
+    Pass{"singles", drop_single_places},
     Pass{"windows", separate_windows},
     Pass{"short folds", write_out_short_folds},
     Pass{"lengths", know_lengths},

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace twill {
 
@@ -33,9 +34,12 @@ struct Window {
   std::vector<Expr> inside, outside;  // factors of the inner fold's values, and those of the outer one's
 };
 
+/// More factors than these are not told apart.
+constexpr std::size_t most_factors = 16;
+
 void add_factors(Expr value, std::vector<Expr>& factors) {
   const auto* apply = as<Apply>(value);
-  if (!apply || apply->prim != Prim::Mul) return factors.push_back(value);
+  if (!apply || apply->prim != Prim::Mul || factors.size() >= most_factors) return factors.push_back(value);
   add_factors(value->args[0], factors);
   add_factors(value->args[1], factors);
 }
@@ -118,7 +122,9 @@ class Separate {
     // The only way in which the outer index may occur is one subscript, and the dimension in that as well.
     std::optional<Along> along;
     bool alone = true;
+    std::set<const Node*> seen;
     const std::function<void(Expr)> look = [&](Expr e) {
+      if (!seen.insert(e.get()).second) return;
       const auto* read = as<Read>(e);
       for (std::size_t s = 0; s < e->args.size(); ++s) {
         if (!mentions(e->args[s], l)) {
