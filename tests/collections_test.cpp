@@ -578,6 +578,9 @@ const Case cases[] = {
     {"OnePlaceThatIsReadAtAnyPlace", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N], n: i64) -> y { p = [n % 7]
                                       y[i] = x[i] + p[clamp(i)] + p[wrap(x[i])] })"},
+    {"RowsThatAreReadWithAFallback", {2, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N, M]) -> y { p[k < 1, i] = sum(j) x[i, j]
+                                 y[i] = p[pad(0, 7), pad(i + 1, 7)] })"},
     // Where data may point outside, the array and its check stay.
     {"OnePlaceThatDataPointTo", {2, 0, 1}, {1, 0, 1}, R"(
       def f(x: i64[N], n: i64) -> y { p = [n % 7]

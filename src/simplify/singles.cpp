@@ -117,8 +117,9 @@ class Singles {
       std::vector<Expr> subscripts(node->args.begin(), end);
       take_out(found->second, rules);
       take_out(found->second, subscripts);
+      const bool falls_back = std::ranges::find(rules, Boundary::Constant) != rules.end();
       return pool_.read(read->array, node->type, std::move(subscripts), std::move(rules),
-                        end == node->args.end() ? Expr{} : *end, node->place);
+                        falls_back ? *end : Expr{}, node->place);
     });
     replace_everywhere(program_, [&](Expr root) { return rewriter(root); });
   }
