@@ -534,6 +534,22 @@ const Case cases[] = {
     {"TwoGroupsWithDifferentKeys", {2, 0, 0}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> (g, h) { g = group(+) [ (v % 5, v) | v in x ]
                                    h = group [ (v % 3, v) | v in x ] })"},
+    // It has much to do in lanes, and groups take one point after the other.
+    {"AGroupBesideALongMap", {2, 0, 0}, {2, 0, 0}, R"(
+      def f(x: i64[N]) -> (y, g) {
+        y[i] = ((((((((x[i] + 1) * x[i] + 2) * x[i] + 3) * x[i] + 4) * x[i] + 5) * x[i] + 6) * x[i] + 7) * x[i] + 8) * x[i] + 9
+        g = group(+) [ (v % 5, v) | v in x ] })"},
+    // ---- siblings of different depth
+    {"AFlatMapBesideAMap", {2, 1, 0}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> (y, z) { y[i] = 2 * x[i]
+                                   z = [ v + j | v in x, j < v ] })"},
+    {"AFlatMapBesideAGroup", {2, 1, 0}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> (g, s) { g = group [ (v % 5, v) | v in x ]
+                                   s = sum [ v * j | v in x, j < v ] })"},
+    // Nothing is saved by one loop.
+    {"AFlatMapBesideAMapOfSomethingElse", {2, 1, 0}, {2, 1, 0}, R"(
+      def f(x: i64[N], w: i64[N]) -> (y, z) { y[i] = 2 * w[i]
+                                              z = [ v + j | v in x, j < v ] })"},
     // ---- nothing, and one
     // Better than one loop: what is folded is nothing, which is the identity.
     {"EmptyThenMapForeachReduce", {4, 0, 2}, {0, 0, 0}, R"(

@@ -53,7 +53,7 @@ void ClusterBuilder::run() {
   std::vector<int> sharing = order_;
   if (freedom_.from_below) std::reverse(sharing.begin(), sharing.end());
   for (const int set : sharing) share_with_producers(set);
-  for (const int set : sharing) share_with_siblings(set);
+  share_with_siblings();
   const auto without_inner = std::stable_partition(result_.not_done.begin(), result_.not_done.end(),
                                                    [](const Reason& why) { return why.code != "scalar"; });
   result_.not_done.insert(without_inner, not_one.begin(), not_one.end());
@@ -72,15 +72,6 @@ std::set<ArrayId> walked_by(const Stage& stage) {
     });
   });
   return arrays;
-}
-
-/// Is there an array that both walk through, over the same range?
-bool walk_together(const Stage& first, const Stage& second) {
-  if (first.dims.empty() || second.dims.empty() || first.dims.front().lo != second.dims.front().lo ||
-      first.dims.front().hi != second.dims.front().hi)
-    return false;
-  const std::set<ArrayId> others = walked_by(second);
-  return std::ranges::any_of(walked_by(first), [&](ArrayId array) { return others.contains(array); });
 }
 
 }  // namespace
@@ -327,29 +318,33 @@ void ClusterBuilder::share_with_producers(int set) {
 
 /// Groups that walk through the same array, step by step over the same range: it is read once then. What
 /// takes many points at once, in lanes, would take one after the other.
-void ClusterBuilder::share_with_siblings(int set) {
-  const Stage& own = joiner_[sets_[index(set)].holder];
-  if (own.dims.empty()) return;
-  std::set<int> tried = {group_of_[index(set)]};
-  for (const int other : order_) {
-    if (rank_[index(other)] >= rank_[index(set)]) break;
-    const int group = group_of_[index(other)];
-    const Stage& stage = joiner_[sets_[index(other)].holder];
-    if (tried.contains(group) || !may_fuse(other, set) || !walk_together(stage, own)) continue;
-    tried.insert(group);
-    const auto loses_lanes = [&](int one) {
-      const Stage& alone = joiner_[sets_[index(one)].holder];
-      return alone.dims.size() == 1 &&
-             is_for_lanes(region_.program, alone, operations_[index(sets_[index(one)].holder)]);
-    };
-    auto apart =
-        loses_lanes(set) || loses_lanes(other)
-            ? std::optional(reason("lanes", other, set, "only one of them takes many points at once"))
-            : share(group, group_of_[index(set)]);
-    if (!apart)
-      tried.insert(group_of_[index(set)]);
-    else if (apart->code != "cycle")  // that has been said
-      result_.not_done.push_back(std::move(*apart));
+void ClusterBuilder::share_with_siblings() {
+  std::map<std::pair<const Node*, const Node*>, std::vector<int>> by_range;
+  std::map<int, std::set<ArrayId>> walked;
+  for (const int set : order_) {
+    const Stage& stage = joiner_[sets_[index(set)].holder];
+    if (stage.dims.empty()) continue;
+    auto& same_range = by_range[{stage.dims.front().lo.get(), stage.dims.front().hi.get()}];
+    const std::set<ArrayId>& own = walked[set] = walked_by(stage);
+    std::set<int> tried;
+    for (const int other : same_range) {
+      const int group = group_of_[index(other)];
+      if (group == group_of_[index(set)] || tried.contains(group) || !may_fuse(other, set)) continue;
+      if (!std::ranges::any_of(walked[other], [&](ArrayId array) { return own.contains(array); })) continue;
+      tried.insert(group);
+      const auto loses_lanes = [&](int one) {
+        const int held = sets_[index(one)].holder;
+        return joiner_[held].dims.size() == 1 &&
+               is_for_lanes(region_.program, joiner_[held], operations_[index(held)]);
+      };
+      auto apart =
+          loses_lanes(set) || loses_lanes(other)
+              ? std::optional(reason("lanes", other, set, "only one of them takes many points at once"))
+              : share(group, group_of_[index(set)]);
+      if (apart && apart->code != "cycle")  // that has been said
+        result_.not_done.push_back(std::move(*apart));
+    }
+    same_range.push_back(set);
   }
 }
 

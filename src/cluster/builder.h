@@ -58,7 +58,7 @@ class ClusterBuilder {
   std::set<int> groups_before(int group) const;
   bool is_group_between(int first, int second) const;
   void share_with_producers(int set);
-  void share_with_siblings(int set);
+  void share_with_siblings();
   /// Are the sets, in the order in which they run, worth a loop that they share? `stages`: what they become.
   std::optional<Reason> why_not_shared(const std::vector<int>& sets, std::vector<Stage>& stages,
                                        const std::function<bool(int, int)>& already) const;
