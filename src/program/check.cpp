@@ -31,13 +31,6 @@ bool Scope::sees(DimId id) const {
   return std::ranges::any_of(dims, [&](const Dim& dim) { return dim.id == id; });
 }
 
-std::vector<const Block*> blocks_in(const Stage& stage) {
-  if (const auto* nested = std::get_if<Nested>(&stage.body)) return {nested->block.get()};
-  if (const auto* branch = std::get_if<Branch>(&stage.body))
-    return {branch->then.get(), branch->otherwise.get()};
-  return {};
-}
-
 Place Checker::first_place(std::initializer_list<Place> places) {
   for (const Place& place : places)
     if (place) return place;
@@ -65,7 +58,7 @@ std::string Checker::values(const poly::Point& point, std::span<const poly::Var>
 
 bool Checker::check_blocks_present(std::span<const Stage> stages) {
   return std::ranges::all_of(stages, [&](const Stage& stage) {
-    return std::ranges::all_of(blocks_in(stage), [&](const Block* block) {
+    return std::ranges::all_of(blocks_of(stage), [&](const Block* block) {
       if (block) return check_blocks_present(block->stages);
       report("E0332", stage.place, fmt::format("stage '{}' has a body without a block", stage.name));
       return false;
@@ -138,7 +131,7 @@ void Checker::find_definitions(std::span<const Stage> stages) {
         define(array, by, output.place);
         stage_of_.try_emplace(array, &stage);
       }
-    for (const Block* block : blocks_in(stage))
+    for (const Block* block : blocks_of(stage))
       if (block)
         for (const Carry& carry : block->carries)
           define(carry.inside, by + " as a carried state", stage.place);

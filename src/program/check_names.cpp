@@ -84,7 +84,7 @@ void Checker::check_index_names(std::span<const Stage> stages, const std::set<st
       own.insert(dim.id);
     }
     check_hidden(stage, hidden);
-    for (const Block* block : blocks_in(stage)) check_index_names(block->stages, sizes, visible);
+    for (const Block* block : blocks_of(stage)) check_index_names(block->stages, sizes, visible);
   }
 }
 

@@ -143,7 +143,7 @@ bool Checker::check_dense(const Stage& stage, std::size_t position, const Scope&
   good = check_companion(output, output.offsets, false, "offsets") && good;
   good = check_companion(output, output.keys, false, "keys") && good;
   std::optional<ArrayId> result;
-  if (!output.value) result = blocks_in(stage)[0]->results[position];
+  if (!output.value) result = blocks_of(stage)[0]->results[position];
   const std::size_t inner = result ? program_[*result].shape.size() : 0;
   if (output.at.size() + inner != array.shape.size()) {
     report("E0309", place,
@@ -328,7 +328,7 @@ bool Checker::check_collection(const Stage& stage, const Output& output, const S
     return false;
   }
   if (!output.value &&
-      program_[blocks_in(stage)[0]->results[static_cast<std::size_t>(&output - stage.outputs.data())]]
+      program_[blocks_of(stage)[0]->results[static_cast<std::size_t>(&output - stage.outputs.data())]]
               .rank() != 0) {
     report("E0332", place,
            fmt::format("output {} collects the results of a block that are no scalars", quoted(output.array)),

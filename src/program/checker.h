@@ -203,9 +203,6 @@ class Checker {
   std::set<std::pair<const Node*, std::size_t>> reported_;  // reads, by subscript
 };
 
-/// The blocks of a stage: none, one, or both branches.
-std::vector<const Block*> blocks_in(const Stage& stage);
-
 inline bool is_dense(const Output& output) {
   for (const Combine& combine : output.combine)
     if (is<Append>(combine) || is<Group>(combine)) return false;

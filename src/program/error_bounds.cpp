@@ -284,12 +284,6 @@ void ErrorBounds::block(const Block& block) {
 
 namespace {
 
-bool combines_values(const Combine& combine) {
-  if (const auto* scatter = std::get_if<Scatter>(&combine)) return scatter->op.has_value();
-  if (const auto* group = std::get_if<Group>(&combine)) return group->op.has_value();
-  return is<Fold>(combine) || is<Scan>(combine);
-}
-
 /// Are the elements of the finished array all that a recurrence can have seen of it?
 bool is_written_once(const Stage& stage, const Output& output) {
   if (output.into) return false;
@@ -404,7 +398,7 @@ void ErrorBounds::stage(const Stage& stage) {
   for (const Output& output : stage.outputs) {
     Facts& facts = arrays_[output.array];
     facts = within_seen(output.array, facts);
-    const bool combines = steps > 0 || std::ranges::any_of(output.combine, combines_values);
+    const bool combines = steps > 0 || std::ranges::any_of(output.combine, operator_of);
     const std::vector<TypeLeaf> leaves = leaves_of(program_[output.array].type);
     for (std::size_t leaf = 0; leaf < facts.size(); ++leaf) {
       Fact& fact = facts[leaf];
