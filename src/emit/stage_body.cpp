@@ -37,12 +37,24 @@ Expr StageNest::at_copy(Expr e) {
 /// The expression as it is at this point of the code: unrolled indices replaced, rules dropped inside.
 Expr StageNest::at_point(Expr e) {
   if (!e) return e;
-  e = at_copy(e);
+  e = use_running(at_copy(e));
   if (step_) e = work_out_divisions(t_, e, *step_);
   if (!fixed_.empty()) e = fold_constants(e);
   if (!settled_.empty()) e = use_settled(e);
   if (interior_) e = assume_interior(t_, e, interior_index_);
   return e;
+}
+
+/// Running values are in local variables.
+Expr StageNest::use_running(Expr e) {
+  if (!std::ranges::any_of(roles_, &Role::runs)) return e;
+  return rewrite(t_.pool(), e, [&](Expr node) -> Expr {
+    const Read* read = as<Read>(node);
+    if (!read || !read->rules.empty()) return {};
+    const auto role = std::ranges::find_if(
+        roles_, [&](const Role& r) { return r.runs && r.output->array == read->array; });
+    return role == roles_.end() ? Expr{} : t_.read(role->running);
+  });
 }
 
 /// Elements of constants at literal subscripts are literals.
@@ -314,7 +326,8 @@ Code StageNest::scan_step(Role& role, Expr value) {
     } else {
       code.push_back(t_.accumulate(role.running, {}, value, scan.op));
     }
-    if (!only_learns(role)) code.push_back(store(role, place(role), t_.read(role.running)));
+    if (!only_learns(role) && !role.runs)
+      code.push_back(store(role, place(role), t_.read(role.running)));
     return code;
   }
   // Other dimensions run inside: the element before is in the output itself.

@@ -109,7 +109,7 @@ Code StageNest::open_dense(Role& role) {
   const Output& output = *role.output;
   const Array array = t_.program()[output.array];
   if (is_chosen(t_.program(), stage_, output)) return await(role);
-  Code code = allocate(output.array);
+  Code code = role.runs ? Code{} : allocate(output.array);
   if (role.schedule.merge == How::TwoPass) {
     const Operator& op = std::get<Scan>(output.combine[role.scan_dim]).op;
     role.starts = t_.new_array(array.name + "_starts", op.type, {parts_});

@@ -5,6 +5,7 @@
 #include "plan/legality.h"
 #include "program/buckets.h"
 #include "program/check.h"
+#include "program/index_use.h"
 #include "program/positive.h"
 
 #include <algorithm>
@@ -49,12 +50,14 @@ void StageNest::find_roles() {
     role.target = output.array;
     role.checked = unproven_writes(t_.program(), stage_, output);
     if (std::find(role.checked.begin(), role.checked.end(), true) == role.checked.end()) role.checked.clear();
-    role.read_back = reads(stage_, output.array);
+    // Of a scan that lives as long as an iteration, a single value is left as well; others read that.
+    role.runs = is_running(output) && !is_local(role.schedule.keep);
+    role.read_back = !role.runs && reads(stage_, output.array);
     for (std::size_t d = 0; d < output.combine.size(); ++d) {
       const Combine& combine = output.combine[d];
       if (is<Append>(combine)) role.shape = Shape::Append;
       if (is<Group>(combine)) role.shape = Shape::Group;
-      if (is<Scan>(combine)) role.scan_dim = static_cast<int>(d);
+      if (is<Scan>(combine) && role.scan_dim < 0) role.scan_dim = static_cast<int>(d);
     }
     find_folds(role);
     const std::string name = t_.program()[output.array].name;
@@ -68,7 +71,8 @@ void StageNest::find_roles() {
       const Combine& combine = output.combine[levels_[l].dim];
       if (levels_[l].dim == role.scan_dim && role.scan_level < 0) role.scan_level = role.running_level = l;
       if (is<Append>(combine) && role.running_level < 0) role.running_level = l;
-      if (role.scan_level >= 0 && l > role.scan_level && !is<Fold>(combine)) role.scan_in_memory = true;
+      if (role.scan_level >= 0 && l > role.scan_level && !is<Fold>(combine) && !role.runs)
+        role.scan_in_memory = true;
     }
     const bool once = role.shape == Shape::Append && role.schedule.merge == How::Partial;
     role.sliced = once && points_of_iteration(output) > 0;
@@ -125,7 +129,17 @@ bool StageNest::active(const Role& role) const { return !first_pass_ || active_f
 bool StageNest::active_first(const Role& role) const {
   if (early_.contains(role.output->array) || role.read_back) return true;
   if (role.grows || role.sliced) return false;
+  if (role.runs && decides_early(role)) return true;
   return role.counts_for < 0 && (role.shape == Shape::Append || role.schedule.merge == How::TwoPass);
+}
+
+/// Does a pass that only counts depend on the running value? Then there is one part (legality.cpp).
+bool StageNest::decides_early(const Role& running) const {
+  return std::any_of(roles_.begin() + running.position + 1, roles_.end(), [&](const Role& other) {
+    if (!active_first(other)) return false;
+    return mentions(other.output->guard, running.output->array) ||
+           (other.runs && mentions(other.output->value, running.output->array));
+  });
 }
 
 bool StageNest::reads_early(ArrayId array) const {
@@ -378,7 +392,8 @@ bool StageNest::adds_up(int level) const {
     if (!active(role)) return true;
     const Scan* scan = std::get_if<Scan>(&role.output->combine[levels_[level].dim]);
     if (scan)
-      return only_learns(role) && scan->op.prim && !role.running_seen && regroups(t_.program(), scan->op);
+      return only_learns(role) && !(role.runs && decides_early(role)) && scan->op.prim &&
+             !role.running_seen && regroups(t_.program(), scan->op);
     return role.shape == Shape::Append;
   });
 }

@@ -17,6 +17,8 @@ struct Surroundings {
   std::function<bool(ArrayId)> needs_memory;
   /// Is the array a result of born size, which outlives the kernel?
   std::function<bool(ArrayId)> outlives;
+  /// Is it nothing that anybody reads?
+  std::function<bool(ArrayId)> is_unread;
   /// Does it get its memory inside of the blocks of the stage, and is declared before them?
   std::function<bool(ArrayId)> is_awaited = [](ArrayId) { return false; };
 };
@@ -91,6 +93,7 @@ class StageNest {
     ArrayId touched;            // a fold into an array: does the element have a point, and is it replaced?
     std::vector<bool> checked;  // by subscript of the output, or empty: it may lead outside of the target
     bool read_back = false;     // later points read what earlier ones wrote
+    bool runs = false;          // a running value: it is in `running`, and nowhere else
     // scan
     int scan_dim = -1;
     int scan_level = -1;
@@ -161,6 +164,7 @@ class StageNest {
   void at_all_rows(const Role& role, int level, const std::function<void()>& action);
   bool active(const Role& role) const;
   bool active_first(const Role& role) const;
+  bool decides_early(const Role& running) const;
   /// Does this pass learn what the output's parts need of each other, without the values themselves?
   bool only_learns(const Role& role) const;
 
@@ -222,6 +226,7 @@ class StageNest {
   Expr at_point(Expr e);
   Expr fold_constants(Expr e);
   Expr use_settled(Expr e);
+  Expr use_running(Expr e);
 
   // stage_merge.cpp: before and after the loops
   Code prologue();

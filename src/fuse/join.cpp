@@ -6,6 +6,7 @@
 #include "fuse/region.h"
 #include "program/edit.h"
 #include "program/index_use.h"
+#include "program/typing.h"
 
 #include <algorithm>
 #include <map>
@@ -19,10 +20,10 @@ bool all_are(const Output& output) {
   return std::all_of(output.combine.begin(), output.combine.end(), is<C>);
 }
 
-/// Is nothing lost if the loops inside of the outermost one do not run at all?
-bool acts_as_one(const Output& output) {
-  return std::all_of(output.combine.begin(), output.combine.end(),
-                     [&](const Combine& combine) { return combine == output.combine.front(); });
+/// Is nothing lost if the loops inside of that one do not run at all?
+bool acts_as_one(const Output& output, std::size_t depth) {
+  return std::all_of(output.combine.begin() + static_cast<std::ptrdiff_t>(depth), output.combine.end(),
+                     [&](const Combine& combine) { return combine == output.combine[depth]; });
 }
 
 /// Does the output fold arrays, element by element, along its outermost dimension?
@@ -45,6 +46,8 @@ bool has_plain_range(const Dim& dim) {
 struct Meeting {
   std::map<DimId, DimId> names;        // dimensions of the second that are dimensions of the first
   const Output* collection = nullptr;  // the second goes through this output of the first
+  std::size_t depth = 0;               // with this dimension
+  bool counts = false;                 // and needs the number of an element in it
   bool runs_inside = false;            // its inner loops run whether the point is in the collection or not
   std::map<const Node*, Expr> values;  // reads of the second, and what they stand for
 };
@@ -57,7 +60,7 @@ class Judge {
   /// Nothing: they do not meet, and `reason` says why.
   std::optional<Meeting> meet() {
     if (!alone() || !in_order()) return std::nullopt;
-    return goes_over() ? over() : same_points();
+    return goes_over() ? over() : goes_through_rows() ? through_rows() : same_points();
   }
 
   std::optional<Reason> reason;
@@ -106,12 +109,20 @@ class Judge {
     };
     if ((runs_from_right(first_) && !any_order(second_)) || (runs_from_right(second_) && !any_order(first_)))
       return no("direction", "one runs from the right, and the other in order");
-    // Scans of one loop nest may want its loops in different orders.
+    // Scans of one loop nest may want its loops in different orders. What goes over a collection has one
+    // loop, or is no scan.
     const bool deep = first_.dims.size() > 1 || second_.dims.size() > 1;
     if (deep &&
-        ((any_is<Scan>(first_) && !any_order(second_)) || (any_is<Scan>(second_) && !any_order(first_))))
+        ((scans(first_) && !any_order(second_)) || (scans(second_) && !any_order(first_) && !goes_over())))
       return no("order", "one is a scan, and the other wants the loops in an order of its own");
     return true;
+  }
+
+  /// Is something scanned along a dimension, with an element for each index?
+  static bool scans(const Stage& stage) {
+    return std::ranges::any_of(stage.outputs, [](const Output& output) {
+      return !is_running(output) && std::ranges::any_of(output.combine, is<Scan>);
+    });
   }
 
   /// The output of the first stage that has the length of the second's outermost dimension.
@@ -206,29 +217,146 @@ class Judge {
                       "'" + second_.name + "' does not go through " + elements + " one by one");
       meeting.values[node.get()] = element(output);
     }
-    if (!loses_position(meeting, elements)) return std::nullopt;
-    if (second_.dims.size() > 1) {
-      if (std::any_of(first_.outputs.begin(), first_.outputs.end(),
-                      [&](const Output& output) { return !gone_.contains(output.array); }))
-        return refuse("depth", "'" + second_.name + "' has loops inside, and " +
-                                   quoted(meeting.collection->array) + " is needed elsewhere as well");
-      if (!first_.effects.empty())
-        return refuse("depth",
-                      "'" + second_.name + "' has loops inside, and '" + first_.name + "' has effects");
-      if (meeting.collection->guard &&
-          !std::all_of(second_.outputs.begin(), second_.outputs.end(), acts_as_one)) {
-        // Then the loops inside run for elements that are not in the collection as well.
-        meeting.runs_inside = true;
-        if (!std::all_of(second_.outputs.begin(), second_.outputs.end(), folds_arrays) ||
-            !std::all_of(second_.dims.begin() + 1, second_.dims.end(), has_plain_range))
-          return refuse("guard", "the loops inside of '" + second_.name + "' have results of their own");
-      }
-    }
+    if (!loses_position(meeting, elements) || !has_room_inside(meeting)) return std::nullopt;
     return meeting;
   }
 
-  /// Can the second stage do without the position of an element, and without the length?
-  bool loses_position(const Meeting& meeting, const std::string& elements) {
+  /// If the second stage has loops inside of the one that goes through the collection: can they stand inside
+  /// of those that fill it?
+  bool has_room_inside(Meeting& meeting) {
+    const auto inner = static_cast<std::ptrdiff_t>(meeting.depth) + 1;
+    if (second_.dims.begin() + inner == second_.dims.end()) return true;
+    const std::string loops = "'" + second_.name + "' has loops inside, and ";
+    if (std::any_of(first_.outputs.begin(), first_.outputs.end(),
+                    [&](const Output& output) { return !gone_.contains(output.array); }))
+      return no("depth", loops + quoted(meeting.collection->array) + " is needed elsewhere as well");
+    if (!first_.effects.empty()) return no("depth", loops + "'" + first_.name + "' has effects");
+    const auto act_as_one = [&](const Output& output) { return acts_as_one(output, meeting.depth); };
+    if (!meeting.collection->guard ||
+        std::all_of(second_.outputs.begin(), second_.outputs.end(), act_as_one))
+      return true;
+    // Then the loops inside run for elements that are not in the collection as well.
+    meeting.runs_inside = true;
+    return (meeting.depth == 0 &&
+            std::all_of(second_.outputs.begin(), second_.outputs.end(), folds_arrays) &&
+            std::all_of(second_.dims.begin() + inner, second_.dims.end(), has_plain_range)) ||
+           no("guard", "the loops inside of '" + second_.name + "' have results of their own");
+  }
+
+  /// The nested collection of the first stage through the rows of which the second goes.
+  const Output* goes_through_rows() const {
+    if (second_.dims.size() < 2) return nullptr;
+    for (const Output& output : first_.outputs)
+      if (output.offsets && is<Append>(output.combine.back()) && second_.dims[1].hi &&
+          mentions(second_.dims[1].hi, *output.offsets))
+        return &output;
+    return nullptr;
+  }
+
+  /// Where the row of the second stage's outermost index begins, or where the one after it does?
+  bool is_offset(Expr e, ArrayId offsets, std::int64_t rows_on) const {
+    const Read* read = as<Read>(e);
+    if (!read || read->array != offsets) return false;
+    ExprPool& pool = *program_.pool;
+    const Expr row = pool.index(second_.dims.front().id), at = e->args.front();
+    if (rows_on == 0) return at == row;
+    return at == pool.apply(Prim::Add, {row, pool.integer(rows_on)}) ||
+           at == pool.apply(Prim::Add, {pool.integer(rows_on), row});
+  }
+  bool is_length_of_row(Expr e, ArrayId offsets) const {
+    const Apply* apply = as<Apply>(e);
+    return apply && apply->prim == Prim::Sub && is_offset(e->args[0], offsets, 1) &&
+           is_offset(e->args[1], offsets, 0);
+  }
+  /// The operand that is added to where the row begins; null if that is not how the place is written.
+  Expr after_begin_of_row(Expr e, ArrayId offsets) const {
+    const Apply* apply = as<Apply>(e);
+    if (!apply || apply->prim != Prim::Add) return {};
+    for (const std::size_t k : {0, 1})
+      if (is_offset(e->args[k], offsets, 0)) return e->args[1 - k];
+    return {};
+  }
+
+  std::optional<Meeting> through_rows() {
+    Meeting meeting;
+    meeting.collection = goes_through_rows();
+    meeting.depth = 1;
+    const Output& rows = *meeting.collection;
+    const ArrayId offsets = *rows.offsets;
+    const Dim &mine = first_.dims.front(), &outer = second_.dims.front(), &inner = second_.dims[1];
+    const std::string all = "the rows of " + quoted(rows.array);
+    const Expr place = program_.pool->index(inner.id);
+    if (is<Cat>(rows.combine[1]) || integer_of(mine.lo) != 0 || outer.lo != mine.lo || outer.hi != mine.hi)
+      return refuse("range", "'" + second_.name + "' does not go through all of " + all);
+    meeting.names[outer.id] = mine.id;
+    // Either the places in the collection, or those in the row.
+    const bool from_begin = is_offset(inner.lo, offsets, 0);
+    const Expr length = from_begin ? after_begin_of_row(inner.hi, offsets) : inner.hi;
+    const bool whole = (from_begin && is_offset(inner.hi, offsets, 1)) ||
+                       ((from_begin || integer_of(inner.lo) == 0) && length &&
+                        is_length_of_row(length, offsets));
+    if (!whole) return refuse("other-element", "'" + second_.name + "' goes through parts of " + all);
+    if (uses_length_of_first())
+      return refuse("length", "'" + second_.name + "' needs to know how long a collection has become");
+    for (const Expr node : reads_of_first()) {
+      const Read& read = *as<Read>(node);
+      if (read.array == offsets) continue;
+      if (read.array != rows.array)
+        return refuse("whole", quoted(read.array) + " is complete only after the whole loop");
+      const Expr at = node->args.front();
+      if (read.rules.front() != Boundary::Inside ||
+          (from_begin ? at : after_begin_of_row(at, offsets)) != place)
+        return refuse("other-element", "'" + second_.name + "' does not go through " + all + " one by one");
+      meeting.values[node.get()] = element(rows);
+    }
+    if (!loses_place(meeting, from_begin) || !has_room_inside(meeting)) return std::nullopt;
+    return meeting;
+  }
+
+  /// Can the second stage do without the place of an element in its row, and without where rows begin?
+  bool loses_place(Meeting& meeting, bool from_begin) {
+    const Output& rows = *meeting.collection;
+    const DimId own = second_.dims[1].id;
+    bool place = false, begin = false;
+    const auto look = [&](Expr root) {
+      if (!root) return;
+      const Expr rest = rewrite(*program_.pool, root, [&](Expr node) {
+        return meeting.values.contains(node.get()) ? program_.pool->arg(0, node->type) : Expr{};
+      });
+      place = place || mentions(rest, own);
+      begin = begin || mentions(rest, *rows.offsets);
+    };
+    for (std::size_t d = 0; d < second_.dims.size(); ++d) {
+      if (d == 1) continue;
+      look(second_.dims[d].lo);
+      look(second_.dims[d].hi);
+    }
+    for (const Output& output : second_.outputs) {
+      const Combine& combine = output.combine[1];
+      if (!is<Fold>(combine) && !is<Append>(combine) && !is<Scatter>(combine) && !is<Group>(combine))
+        return no("combine", quoted(output.array) + " has one element for each in a row");
+      if (output.into && !output.accumulates && is<Fold>(combine))
+        return no("version", quoted(output.array) + " keeps its old elements where a row is empty");
+      for (const Expr e : {output.value, output.guard, output.key}) look(e);
+      for (const Expr e : output.at) look(e);
+    }
+    for (const Effect& effect : second_.effects) {
+      look(effect.guard);
+      for (const auto& argument : effect.arguments)
+        if (const Expr* e = std::get_if<Expr>(&argument)) look(*e);
+    }
+    if (begin) return no("whole", "'" + second_.name + "' needs all of " + quoted(*rows.offsets));
+    // Every point of the loop over the row has its element in the row: then its index is the place.
+    const bool one_by_one = !rows.guard && first_.dims.size() == 2 && integer_of(first_.dims[1].lo) == 0;
+    if (place && (from_begin || !one_by_one))
+      return no("position", "the place of an element in a row of " + quoted(rows.array) + " is used");
+    if (place) meeting.names[own] = first_.dims[1].id;
+    return true;
+  }
+
+  /// Can the second stage do without the position of an element, or with counting them, and without the
+  /// length?
+  bool loses_position(Meeting& meeting, const std::string& elements) {
     const Dim& outer = second_.dims.front();
     const Expr index = program_.pool->index(outer.id);
     const auto* length = as<SizeRef>(outer.hi);
@@ -250,7 +378,7 @@ class Judge {
     }
     for (const Output& output : second_.outputs) {
       for (const Expr e : {output.value, output.guard, output.key}) look(e);
-      if (is_map(output, index)) continue;
+      if (is_map(output, index) || is_scan(output, index) || is_running(output)) continue;
       const Combine& combine = output.combine.front();
       if (!is<Fold>(combine) && !is<Append>(combine) && !is<Scatter>(combine) && !is<Group>(combine))
         return no("combine", quoted(output.array) + " has one element for each of " + elements);
@@ -268,7 +396,10 @@ class Judge {
       for (const auto& argument : effect.arguments)
         if (const Expr* e = std::get_if<Expr>(&argument)) look(*e);
     }
-    if (position) return no("position", "the position of an element among " + elements + " is used");
+    // Only loops that are all its own have a counter that goes on with each element.
+    meeting.counts = position && second_.dims.size() == 1;
+    if (position && !meeting.counts)
+      return no("position", "the position of an element among " + elements + " is used");
     if (long_as) return no("length", "the number of " + elements + " is used");
     return true;
   }
@@ -277,6 +408,14 @@ class Judge {
   bool is_map(const Output& output, Expr index) const {
     return second_.dims.size() == 1 && is<Cat>(output.combine.front()) && output.at.size() == 1 &&
            output.at.front() == index && !output.guard && !output.into &&
+           program_[output.array].shape.front() == second_.dims.front().hi;
+  }
+
+  /// One running value for each element of the collection?
+  bool is_scan(const Output& output, Expr index) const {
+    const auto* scan = std::get_if<Scan>(&output.combine.front());
+    return scan && scan->from == Direction::Left && scan->op.identity && second_.dims.size() == 1 &&
+           output.at.size() == 1 && output.at.front() == index && !output.guard && !output.into &&
            program_[output.array].shape.front() == second_.dims.front().hi;
   }
 
@@ -336,6 +475,27 @@ void rename_inside(Program& program, std::vector<Dim>& dims, const std::vector<D
   }
 }
 
+/// A running value of a stage with these dimensions, and what reads it.
+struct Runs {
+  Output output;
+  Expr value;
+};
+Runs running_value(Program& program, const Stage& stage, const std::string& wish, const Operator& op,
+                   Expr value, Expr guard, const Place& place) {
+  const auto is_taken = [&](const std::string& name) {
+    return std::ranges::any_of(program.arrays, [&](const Array& array) { return array.name == name; });
+  };
+  std::string name = wish;
+  for (int k = 2; is_taken(name); ++k) name = wish + "_" + std::to_string(k);
+  Output output;
+  output.array = program.add_array(name, op.type, {}, place);
+  output.combine.assign(stage.dims.size(), Scan{op, Direction::Left});
+  output.value = value;
+  output.guard = guard;
+  output.place = place;
+  return {output, program.pool->read(output.array, op.type, {}, place)};
+}
+
 /// Makes the loops of a stage that goes over a collection those that fill it.
 void go_through(Program& program, Stage& stage, const Stage& first, const Meeting& meeting) {
   ExprPool& pool = *program.pool;
@@ -344,7 +504,9 @@ void go_through(Program& program, Stage& stage, const Stage& first, const Meetin
     if (!passes) return guard;
     return guard ? pool.apply(Prim::And, {passes, guard}) : passes;
   };
-  stage.dims.erase(stage.dims.begin());
+  const auto depth = static_cast<std::ptrdiff_t>(meeting.depth);
+  const DimId outer = stage.dims[meeting.depth].id;
+  stage.dims.erase(stage.dims.begin(), stage.dims.begin() + depth + 1);
   for (Dim& inner : stage.dims) {
     if (!passes || meeting.runs_inside) break;
     // Nothing inside happens for an element that is not in the collection.
@@ -353,16 +515,40 @@ void go_through(Program& program, Stage& stage, const Stage& first, const Meetin
   }
   rename_inside(program, stage.dims, first.dims);
   stage.dims.insert(stage.dims.begin(), first.dims.begin(), first.dims.end());
+  std::vector<Output> outputs;
+  if (meeting.counts) {
+    const Runs count = running_value(program, stage, program[meeting.collection->array].name + "_count",
+                                     builtin_operator(pool, Prim::Add, Scalar::I64), pool.integer(1), passes,
+                                     meeting.collection->place);
+    const Expr number = pool.apply(Prim::Sub, {count.value, pool.integer(1)});
+    for_each_slot(stage, [&](Expr& slot) {
+      if (!slot) return;
+      slot = rewrite(pool, slot, [&](Expr node) {
+        const auto* index = as<IndexRef>(node);
+        return index && index->dim == outer ? number : Expr{};
+      });
+    });
+    outputs.push_back(count.output);
+  }
   for (Output& output : stage.outputs) {
     output.guard = both(output.guard);
-    Combine combine = output.combine.front();
-    if (is<Cat>(combine)) {
+    Combine combine = output.combine[meeting.depth];
+    const auto* scan = std::get_if<Scan>(&combine);
+    if (scan && !is_running(output)) {
+      const Runs running = running_value(program, stage, program[output.array].name + "_running", scan->op,
+                                         output.value, output.guard, output.place);
+      outputs.push_back(running.output);
+      output.value = running.value;
+    }
+    if (is<Cat>(combine) || (scan && !is_running(output))) {
       combine = Append{};
       output.at.clear();
     }
-    output.combine.erase(output.combine.begin());
-    output.combine.insert(output.combine.begin(), first.dims.size(), combine);
+    output.combine.erase(output.combine.begin() + depth);
+    output.combine.insert(output.combine.begin() + depth, first.dims.size() - meeting.depth, combine);
+    outputs.push_back(std::move(output));
   }
+  stage.outputs = std::move(outputs);
   for (Effect& effect : stage.effects) effect.guard = both(effect.guard);
 }
 

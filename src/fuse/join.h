@@ -4,11 +4,13 @@
 // up; a plan's clusters otherwise). The outputs of both stages stay, each with its own combine; where the
 // second stage reads what the first one computes for the same point, the value takes the place of the read.
 //
-// Two stages meet in one of two ways:
+// Two stages meet in one of three ways:
 //   same points   equal dimensions with equal ranges; the second reads the first at its own point only
 //   over          the second goes through a collection that the first appends to. Its dimension over the
 //                 collection becomes the first stage's dimensions, and the condition of the collection guards
-//                 all that it does
+//                 all that it does; scans, and positions in the collection, become running values
+//   rows          the same for a collection of rows: the second goes, for each index of its outermost
+//                 dimension, through the row that the first makes for that index
 #pragma once
 
 #include "program/program.h"

@@ -32,13 +32,16 @@ UseTable::UseTable(const Region& region)
         if (const auto* size = as<SizeRef>(node)) sizes_[s].insert(size->symbol);
       });
     });
+    // Running values are nobody else's.
+    for (const Output& output : stage.outputs)
+      if (is_running(output)) own.erase(output.array);
     for (const ArrayId array : own) readers_[array].insert(position);
     for_each_stage({&stage, 1}, [&](const Stage& inner) {
       if (&inner != &stage) for_each_expr(inner, sizes_in);
       for (const Output& output : inner.outputs) {
         if (output.into) held_.insert(*output.into);
         for (const ArrayId array : defined_arrays(output)) {
-          if (&inner == &stage) definer_[array] = position;
+          if (&inner == &stage && !is_running(output)) definer_[array] = position;
           for (const Expr extent : program[array].shape) {
             sizes_in(extent);
             visit(extent, [&](Expr node) {
@@ -132,8 +135,8 @@ namespace {
 bool takes_over(const Program& program, const Stage& stage, Expr length) {
   return stage.dims.size() == 1 &&
          std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& o) {
-           return is<Cat>(o.combine.front()) && !o.into && program[o.array].rank() == 1 &&
-                  program[o.array].shape.front() == length;
+           return (is<Cat>(o.combine.front()) || is<Scan>(o.combine.front())) && !o.into &&
+                  program[o.array].rank() == 1 && program[o.array].shape.front() == length;
          });
 }
 

@@ -4,6 +4,7 @@
 #include "fuse/profit.h"
 #include "fuse/region.h"
 #include "program/edit.h"
+#include "program/index_use.h"
 
 #include <algorithm>
 #include <map>
@@ -75,18 +76,9 @@ class Judge {
         refuse("range", "the ranges of '" + a.name + "' and '" + b.name + "' differ");
       for (const Output& output : first_.outputs)
         for (const ArrayId array : defined_arrays(output))
-          if (mentions_array(b.lo, array) || mentions_array(b.hi, array))
+          if (mentions(b.lo, array) || mentions(b.hi, array))
             refuse("data-extent", quoted(array) + " decides how far '" + second_.name + "' runs");
     }
-  }
-
-  static bool mentions_array(Expr root, ArrayId array) {
-    bool found = false;
-    visit(root, [&](Expr node) {
-      const Read* read = as<Read>(node);
-      found = found || (read && read->array == array);
-    });
-    return found;
   }
 
   bool uses(const Stage& stage, SymbolId symbol) const {
@@ -112,7 +104,7 @@ class Judge {
           refuse("version", quoted(version.array) + " is a new version of " + quoted(made));
       for (const ArrayId array : defined_arrays(version))
         for (const Expr extent : program_[array].shape)
-          if (mentions_array(extent, output.array))
+          if (mentions(extent, output.array))
             refuse("data-extent", quoted(output.array) + " decides the shape of " + quoted(array));
     }
     for (const std::optional<ArrayId>& other : {output.offsets, output.keys})
@@ -145,7 +137,7 @@ class Judge {
   /// run, and nobody in them can read, has no part in a first pass.
   bool decides_by(ArrayId array) const {
     bool found = false;
-    const auto look = [&](Expr e) { found = found || (e && mentions_array(e, array)); };
+    const auto look = [&](Expr e) { found = found || mentions(e, array); };
     for (const Dim& dim : second_.dims) {
       look(dim.lo);
       look(dim.hi);
@@ -209,20 +201,49 @@ std::optional<Reason> why_not_share(const Program& program, const Stage& first, 
   }
 }
 
+namespace {
+
+/// What runs along with the points of both stages runs in each of them.
+void keep_own_running(Program& program, const Stage& first, Stage& second) {
+  for (const Output& mine : first.outputs) {
+    const auto copy = std::ranges::find(second.outputs, mine.array, &Output::array);
+    if (!is_running(mine) || copy == second.outputs.end()) continue;
+    if (!reads(second, mine.array)) {
+      second.outputs.erase(copy);
+      continue;
+    }
+    const Array array = program[mine.array];
+    copy->array = program.add_array(array.name, array.type, {}, array.place);
+    const Expr value = program.pool->read(copy->array, array.type, {}, array.place);
+    for_each_slot(second, [&](Expr& slot) {
+      if (!slot) return;
+      slot = rewrite(*program.pool, slot, [&](Expr node) {
+        const Read* read = as<Read>(node);
+        return read && read->array == mine.array ? value : Expr{};
+      });
+    });
+  }
+}
+
+}  // namespace
+
 std::optional<Result<Stage, Reason>> over_points_of(Program& program, const Stage& first,
                                                     const Stage& second) {
   if (second.dims.empty() || !as<SizeRef>(second.dims.front().hi)) return std::nullopt;
   const Expr length = second.dims.front().hi;
-  // What the second needs of the first: what has the length that it goes through.
+  // What the second needs of the first: what has the length that it goes through, and running values.
   Stage filling = first;
   filling.effects.clear();
-  std::erase_if(filling.outputs, [&](const Output& output) {
-    return output.combine.empty() || !is<Append>(output.combine.front()) ||
-           program[output.array].shape.front() != length;
-  });
-  if (filling.outputs.empty()) return std::nullopt;
+  const auto has_length = [&](const Output& output) {
+    return !output.combine.empty() && is<Append>(output.combine.front()) &&
+           program[output.array].shape.front() == length;
+  };
+  std::erase_if(filling.outputs,
+                [&](const Output& output) { return !has_length(output) && !is_running(output); });
   std::set<ArrayId> gone;
-  for (const Output& output : filling.outputs) gone.insert(output.array);
+  for (const Output& output : filling.outputs)
+    if (has_length(output)) gone.insert(output.array);
+  if (gone.empty()) return std::nullopt;
   if (auto reason = why_not_join({program, filling, second, gone})) return std::move(*reason);
   Stage result = joined(program, filling, second, gone);
   for (std::size_t d = 0; d < first.dims.size(); ++d) {
@@ -236,6 +257,7 @@ std::optional<Result<Stage, Reason>> over_points_of(Program& program, const Stag
     });
     result.dims[d].id = own;
   }
+  keep_own_running(program, first, result);
   return result;
 }
 

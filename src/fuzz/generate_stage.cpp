@@ -170,6 +170,7 @@ std::optional<Output> Generator::new_version(const std::vector<NewDim>& dims, co
   std::vector<ArrayId> candidates = visible_;
   rng_.shuffle(candidates);
   for (const ArrayId old : candidates) {
+    if (hidden_.contains(old)) continue;
     const Type type = program_[old].type;
     Output output;
     output.combine = dense_combines(dims, type, false);
@@ -318,6 +319,19 @@ Output Generator::group_output(const std::vector<NewDim>& dims, const Surroundin
   return output;
 }
 
+/// What the outputs after it may read; all scans of the stage run from the left then.
+Output Generator::running_output(std::vector<NewDim>& dims, const Surroundings& around) {
+  for (NewDim& dim : dims) dim.direction = Direction::Left;
+  const std::optional<Operator> some = any_operator(rng_.chance(60) ? integer_type() : any_type(), true);
+  const Operator op = some ? *some : *any_operator(Scalar::I64, true);
+  Output output;
+  output.combine.assign(dims.size(), Scan{op, Direction::Left});
+  output.value = value(op.type, around);
+  if (rng_.chance(60)) output.guard = condition(around, 5);
+  output.array = array(array_name("r"), op.type, {});
+  return output;
+}
+
 Output Generator::any_output(const std::vector<NewDim>& dims, const Surroundings& around) {
   switch (rng_.weighted({60, 12, 8, 10, 10})) {
     case 1:
@@ -354,14 +368,22 @@ Effect Generator::effect(const Surroundings& around) {
 
 Stage Generator::plain_stage(Surroundings around) {
   Stage stage;
-  const std::vector<NewDim> dims = new_dims(rng_.weighted({10, 35, 40, 15}), around);
+  std::vector<NewDim> dims = new_dims(rng_.weighted({10, 35, 40, 15}), around);
   for (const NewDim& dim : dims) stage.dims.push_back(dim.dim);
+  const std::size_t seen = visible_.size();
+  while (!dims.empty() && rng_.chance(10)) {
+    stage.outputs.push_back(running_output(dims, around));
+    bounds_.stage(stage);
+    visible_.push_back(stage.outputs.back().array);
+    hidden_.insert(stage.outputs.back().array);
+  }
   const int outputs = 1 + rng_.weighted({70, 22, 8});
   for (int k = 0; k < outputs; ++k) stage.outputs.push_back(any_output(dims, around));
   if (rng_.chance(20)) {
     if (auto beside = group_beside(stage.outputs, around)) stage.outputs.push_back(std::move(*beside));
   }
   if (rng_.chance(6)) stage.effects.push_back(effect(around));
+  visible_.resize(seen);
   return stage;
 }
 
@@ -446,7 +468,7 @@ void Generator::finish(Stage stage, std::vector<Stage>& into) {
       stage.outputs.empty() || rng_.chance(20) ? fresh("stage") : program_[stage.outputs[0].array].name;
   if (rng_.chance(8))
     stage.hints.push_back(rng_.pick({Hint::Never, Hint::Always, Hint::Recompute, Hint::Remember}));
-  for (Output& output : stage.outputs) output.force = rng_.chance(5);
+  for (Output& output : stage.outputs) output.force = !is_running(output) && rng_.chance(5);
   bounds_.stage(stage);
   if (!budget_.strict) {
     for (Output& output : stage.outputs) {

@@ -26,12 +26,15 @@ std::optional<Stage> Generator::twin(const std::vector<Stage>& stages) {
   copy.hints.clear();
   std::map<DimId, Expr> indices;
   std::map<SymbolId, Expr> lengths;
+  std::map<ArrayId, Expr> running;
   const auto now = [&](Expr e) {
     return rewrite(pool_, e, [&](Expr node) -> Expr {
       if (const auto* index = as<IndexRef>(node); index && indices.contains(index->dim))
         return indices.at(index->dim);
       if (const auto* size = as<SizeRef>(node); size && lengths.contains(size->symbol))
         return lengths.at(size->symbol);
+      if (const auto* read = as<Read>(node); read && running.contains(read->array))
+        return running.at(read->array);
       return {};
     });
   };
@@ -62,7 +65,9 @@ std::optional<Stage> Generator::twin(const std::vector<Stage>& stages) {
         !output.combine.empty() && (is<Append>(output.combine.back()) || is<Group>(output.combine.back()));
     // Lengths before what is counted in them.
     if (output.keys) output.keys = again(*output.keys, true);
-    output.array = again(output.array, collects);
+    const ArrayId old = output.array;
+    output.array = again(old, collects);
+    if (is_running(output)) running[old] = pool_.read(output.array, program_[old].type, std::vector<Expr>{});
     if (output.offsets) output.offsets = again(*output.offsets, false);
   }
   for_each_slot(copy, [&](Expr& slot) { slot = now(slot); });

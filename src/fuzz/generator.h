@@ -141,6 +141,7 @@ class Generator {
   Output scatter_output(const std::vector<NewDim>& dims, const Surroundings& around);
   std::optional<Output> append_output(const std::vector<NewDim>& dims, const Surroundings& around);
   Output group_output(const std::vector<NewDim>& dims, const Surroundings& around);
+  Output running_output(std::vector<NewDim>& dims, const Surroundings& around);
   Output any_output(const std::vector<NewDim>& dims, const Surroundings& around);
   std::vector<Combine> dense_combines(const std::vector<NewDim>& dims, const Type& type, bool complete);
   std::optional<std::vector<Expr>> places_in(ArrayId id, const std::vector<NewDim>& dims,
@@ -207,7 +208,7 @@ class Generator {
   std::map<ArrayId, Held> held_;
   std::vector<ArrayId> tables_;  // inputs of known sizes, to look things up in
   std::vector<ArrayId> visible_;
-  std::set<ArrayId> hidden_;                // buckets that are only gone through
+  std::set<ArrayId> hidden_;                // buckets that are only gone through, and running values
   std::set<ArrayId> passing_;               // rarely results, so that they need no memory of their own
   std::vector<FunctionId> functions_;       // to be called anywhere
   std::map<Scalar, FunctionId> quotients_;  // a / b, to be called under a guard

@@ -352,6 +352,7 @@ class Judge {
     } else if (const Scan* scan = std::get_if<Scan>(&cut)) {
       need(How::TwoPass);
       combine_parts(scan->op);
+      if (is_running(output)) learnt_alone(output);
       for (const Combine& other : output.combine) {
         if (!is<Scan>(other) && !is<Fold>(other))
           refuse("illegal-merge",
@@ -374,6 +375,18 @@ class Judge {
       if (group->op) regroup_parts(*group->op);  // every bucket of a part has a value: no identity is needed
     } else {
       refuse("not-parallel", "a " + std::string(name_of(cut)) + " dimension cannot be cut into parts");
+    }
+  }
+
+  /// A first pass learns the running value, and decides by nothing that it has not learnt yet.
+  void learnt_alone(const Output& running) const {
+    for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
+      const Output& other = stage_.outputs[o];
+      const bool learns = merge_of(static_cast<int>(o)) == How::TwoPass;
+      const bool scans = std::ranges::any_of(other.combine, is<Scan>);
+      if (learns && (mentions(other.guard, running.array) || (scans && mentions(other.value, running.array))))
+        refuse("illegal-merge",
+               "what '" + array_name(other) + "' has in its parts depends on '" + array_name(running) + "'");
     }
   }
 
@@ -453,6 +466,15 @@ class Judge {
   }
 
   void scanned(const Output& output, int d, const Scan& scan) const {
+    if (is_running(output)) {
+      in_order("'" + array_name(output) + "' runs along with them");
+      for (const ChainLevel& level : levels_) {
+        const bool parts = level.cut.kind == Cut::Kind::Parts;
+        if (level.dim == d && !parts && level.by != By::Seq && level.by != By::Unroll)
+          refuse("not-parallel", "the scan along '" + dim_name(d) + "' runs in order");
+      }
+      return;
+    }
     const std::string name = "'" + array_name(output) + "'";
     int point = -1;
     bool inside = false;

@@ -3,6 +3,7 @@
 #include "fuse/share.h"
 #include "plan/legality.h"
 #include "program/affine_of.h"
+#include "program/index_use.h"
 
 #include <algorithm>
 
@@ -160,15 +161,6 @@ std::optional<int> ring_dim(const Stage& stage, const Slice& slice, poly::Var in
 
 namespace {
 
-bool mentions_array(Expr root, ArrayId array) {
-  bool found = false;
-  visit(root, [&](Expr node) {
-    const Read* read = as<Read>(node);
-    found = found || (read && read->array == array);
-  });
-  return found;
-}
-
 class Judge {
  public:
   Judge(const Program& program, std::span<const Stage* const> stages, const Cluster& cluster,
@@ -306,7 +298,7 @@ class Judge {
       for (std::size_t k = loops_.leader(); k < stages_.size(); ++k) {
         for (const int d : shared_dims(loops_)) {
           const Dim& dim = stages_[k]->dims[static_cast<std::size_t>(d)];
-          if (mentions_array(dim.lo, array) || mentions_array(dim.hi, array))
+          if (mentions(dim.lo, array) || mentions(dim.hi, array))
             return no(stage, "data-extent", name + " decides how far the shared loops run");
         }
         for (const Output& output : stages_[k]->outputs)
@@ -316,7 +308,7 @@ class Judge {
         for (const Output& output : stages_[k]->outputs)
           for (const ArrayId defined : defined_arrays(output))
             for (const Expr extent : program_[defined].shape)
-              if (mentions_array(extent, array))
+              if (mentions(extent, array))
                 return no(stage, "data-extent",
                           name + " decides the shape of '" + program_[defined].name + "'");
       }

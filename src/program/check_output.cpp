@@ -63,6 +63,7 @@ bool Checker::check_combine(const Stage& stage, const Output& output) {
       return wrong("mixes append with other combines",
                    "an append has cat dimensions first, and then append only");
   }
+  if (is_running(output)) return check_running(stage, output);
   if (count(std::type_identity<Scan>{}) > 1)
     return wrong("scans two dimensions",
                  "scan one dimension, and then the result along the other in a stage of its own");
@@ -90,6 +91,20 @@ bool Checker::check_combine(const Stage& stage, const Output& output) {
     return wrong("folds with several operators around a cat dimension",
                  "with several operators the cat dimensions come first");
   return true;
+}
+
+bool Checker::check_running(const Stage& stage, const Output& output) {
+  const auto* first = std::get_if<Scan>(&output.combine.front());
+  const bool plain =
+      program_[output.array].rank() == 0 && output.value && !output.into && !output.force &&
+      !runs_from_right(output) && first->op.identity &&
+      std::ranges::all_of(output.combine, [&](const Combine& c) { return c == output.combine.front(); });
+  if (!plain)
+    report("E0318", first_place({output.place, stage.place}),
+           fmt::format("{} is a running value, but not of all dimensions of '{}' alike", quoted(output.array),
+                       stage.name),
+           "a running value scans every dimension from the left, with one operator that has an identity");
+  return plain;
 }
 
 bool Checker::check_operator(const Operator& op, const Output& output, const Type& value) {

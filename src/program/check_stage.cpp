@@ -21,8 +21,10 @@ void Checker::check_stage(const Stage& stage, Scope& outer) {
   scope.running.push_back({&stage, &outer});
   const bool blocks = check_blocks(stage, scope, outer);
   if (blocks) {
-    for (std::size_t k = 0; k < stage.outputs.size(); ++k)
+    for (std::size_t k = 0; k < stage.outputs.size(); ++k) {
       good = check_output(stage, k, scope, outer) && good;
+      if (good && is_running(stage.outputs[k])) scope.add(stage.outputs[k].array);
+    }
   } else {
     good = false;  // outputs rely on the results of blocks
   }
@@ -236,6 +238,7 @@ void Checker::check_effects(const Stage& stage, const Scope& scope) {
 
 void Checker::define_outputs(const Stage& stage, Scope& outer) {
   for (const Output& output : stage.outputs) {
+    if (is_running(output)) continue;
     for (const ArrayId array : defined_arrays(output)) outer.add(array);
     if (is_dense(output)) continue;
     for (const ArrayId array : defined_arrays(output)) {

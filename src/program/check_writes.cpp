@@ -43,7 +43,7 @@ std::vector<Var> written_indices(const Stage& stage, const Output& output) {
 
 void Checker::check_writes(const Stage& stage, const Scope& outer) {
   for (const Output& output : stage.outputs) {
-    if (!is_dense(output) || any_is<Scatter>(output)) continue;
+    if (!is_dense(output) || any_is<Scatter>(output) || is_running(output)) continue;
     const std::size_t before = diagnostics.size();
     check_written_once(stage, output, outer);
     if (!output.into && diagnostics.size() == before) check_complete(stage, output, outer);

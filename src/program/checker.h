@@ -110,6 +110,7 @@ class Checker {
 
   // ---- check_output.cpp
   bool check_output(const Stage& stage, std::size_t position, const Scope& scope, const Scope& outer);
+  bool check_running(const Stage& stage, const Output& output);
   bool check_combine(const Stage& stage, const Output& output);
   bool check_operator(const Operator& op, const Output& output, const Type& value);
   bool check_dense(const Stage& stage, std::size_t position, const Scope& scope, const Scope& outer);

@@ -20,7 +20,7 @@ DenseCollector::DenseCollector(Environment& environment, Formulas& formulas, con
   find_levels();
   const bool scatters = std::ranges::any_of(output.combine, is<Scatter>);
   const bool has_identity = meeting_ && meeting_->identity >= 0;
-  starts_complete_ = output.into || has_identity || (scatters && !meeting_);
+  starts_complete_ = output.into || has_identity || (scatters && !meeting_) || is_running(output);
   accumulates_ = output.into && meeting_ && (output.accumulates || scatters);
   overwrites_ = output.into && meeting_ && !accumulates_;
   reads_itself_ = reads(stage, output.array);
@@ -32,7 +32,8 @@ void DenseCollector::find_levels() {
     const Operator* op = operator_of(combine);
     if (!op) continue;
     const bool joins =
-        !levels_.empty() && !is<Scan>(combine) && !levels_.back().is_scan && *levels_.back().op == *op;
+        !levels_.empty() &&
+        (is_running(output_) || (!is<Scan>(combine) && !levels_.back().is_scan && *levels_.back().op == *op));
     if (joins) continue;
     if (is<Scatter>(combine) && !levels_.empty())
       fail(Fault::Limit, "E0515", output_.place ? output_.place : stage_.place,
@@ -42,7 +43,7 @@ void DenseCollector::find_levels() {
     Level level{op, is<Scan>(combine), k};
     if (op->identity) level.identity = formulas_.add(op->identity);
     for (std::size_t inside = k + 1; inside < output_.combine.size(); ++inside)
-      if (!is<Fold>(output_.combine[inside])) level.key_dims.push_back(inside);
+      if (!is<Fold>(output_.combine[inside]) && !is_running(output_)) level.key_dims.push_back(inside);
     levels_.push_back(std::move(level));
   }
   if (levels_.empty() || levels_.front().is_scan) return;

@@ -387,4 +387,9 @@ bool reads_data(Expr root) {
   return found;
 }
 
+std::optional<std::int64_t> integer_of(Expr e) {
+  const auto* literal = as<Literal>(e);
+  return literal && literal->value.type == Scalar::I64 ? std::optional(literal->value.i) : std::nullopt;
+}
+
 }  // namespace twill

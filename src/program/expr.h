@@ -186,4 +186,7 @@ bool is_sum_or_product(Expr node);
 /// Does the expression (transitively) read an array?
 bool reads_data(Expr root);
 
+/// The value of a literal of type i64.
+std::optional<std::int64_t> integer_of(Expr e);
+
 }  // namespace twill

@@ -14,6 +14,16 @@ bool mentions(Expr e, DimId dim) {
   return found;
 }
 
+bool mentions(Expr e, ArrayId array) {
+  bool found = false;
+  if (e)
+    visit(e, [&](Expr node) {
+      const Read* read = as<Read>(node);
+      found = found || (read && read->array == array);
+    });
+  return found;
+}
+
 std::unordered_set<const Node*> mentioning(Expr root, DimId dim) {
   std::unordered_set<const Node*> found;
   visit(root, [&](Expr node) {

@@ -11,6 +11,8 @@ namespace twill {
 
 /// Does the expression mention the index, in subscripts as well?
 bool mentions(Expr e, DimId dim);
+/// Does the expression, if there is one, read the array?
+bool mentions(Expr e, ArrayId array);
 
 /// The nodes of the expression that mention the index.
 std::unordered_set<const Node*> mentioning(Expr root, DimId dim);

@@ -40,6 +40,8 @@ StageRun::StageRun(Interpreter& interpreter, const Stage& stage)
   for (const Output& output : stage.outputs)
     results_.push_back(
         {ready(output.guard), ready(output.value), make_collector(environment_, formulas_, stage, output)});
+  for (std::size_t i = 0; i < stage.outputs.size(); ++i)
+    (is_running(stage.outputs[i]) ? running_ : others_).push_back(i);
   for (const Effect& effect : stage.effects) {
     Print print{ready(effect.guard), {}};
     for (const auto& argument : effect.arguments)
@@ -134,7 +136,8 @@ void StageRun::walk(std::size_t depth) {
 // ---- one point
 // ------------------------------------------------------------------------------------------------------
 
-/// The block runs first; all values are computed before any of them is stored; effects come last.
+/// The block runs first; all values are computed before any of them is stored, but running values at once;
+/// effects come last.
 void StageRun::point() {
   if (interpreter_.points_left-- <= 0) throw Interpreter::Enough{};
   const bool has_block = !std::holds_alternative<Formula>(stage_.body);
@@ -143,11 +146,19 @@ void StageRun::point() {
     formulas_.forget();
     settle_sizes();
   }
-  holds_.clear();
-  for (const Result& result : results_) holds_.push_back(result.guard < 0 || formulas_.truth(result.guard));
-  for (std::size_t i = 0; i < results_.size(); ++i)
+  const auto decide = [&](std::size_t i) {
+    holds_[i] = results_[i].guard < 0 || formulas_.truth(results_[i].guard);
+  };
+  holds_.assign(results_.size(), false);
+  for (const std::size_t i : running_) {
+    decide(i);
+    yield(i);
+    formulas_.forget();
+  }
+  for (const std::size_t i : others_) decide(i);
+  for (const std::size_t i : others_)
     if (holds_[i] && results_[i].value >= 0) formulas_.value(results_[i].value);
-  yield();
+  for (const std::size_t i : others_) yield(i);
   if (!prints_.empty()) happen();
   if (first_seq_) hand_on_state();
 }
@@ -184,16 +195,14 @@ void StageRun::hand_on_state() {
   ++steps_;
 }
 
-void StageRun::yield() {
-  for (std::size_t i = 0; i < results_.size(); ++i) {
-    if (!holds_[i]) {
-      results_[i].collector->skip();
-    } else if (results_[i].value >= 0) {
-      results_[i].collector->take({formulas_.value(results_[i].value)});
-    } else {
-      const Data& data = environment_[block()->results[i]];
-      results_[i].collector->take({leaves_of_elements(data), data.shape()});
-    }
+void StageRun::yield(std::size_t i) {
+  if (!holds_[i]) {
+    results_[i].collector->skip();
+  } else if (results_[i].value >= 0) {
+    results_[i].collector->take({formulas_.value(results_[i].value)});
+  } else {
+    const Data& data = environment_[block()->results[i]];
+    results_[i].collector->take({leaves_of_elements(data), data.shape()});
   }
 }
 

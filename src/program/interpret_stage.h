@@ -59,7 +59,7 @@ class StageRun {
   void choose_directions();
   void walk(std::size_t depth);
   void point();
-  void yield();
+  void yield(std::size_t output);
   void yield_initial_state();
   void happen();
   const Block* block();
@@ -74,12 +74,13 @@ class StageRun {
   std::vector<Loop> loops_;
   std::vector<Result> results_;
   std::vector<Print> prints_;
-  int branch_ = -1;                          // the condition of a Branch
-  std::vector<Chosen> chosen_;               // sizes that are known when a side of it was chosen
-  std::optional<std::size_t> first_seq_;     // the outermost Seq dimension, if the block carries a state
-  std::map<ArrayId, ShapeOf> state_shapes_;  // of carried states
-  std::vector<bool> holds_;                  // by output: does its guard hold at the current point?
-  std::int64_t steps_ = 0;                   // since the carried state was set to its initial value
+  int branch_ = -1;                            // the condition of a Branch
+  std::vector<Chosen> chosen_;                 // sizes that are known when a side of it was chosen
+  std::optional<std::size_t> first_seq_;       // the outermost Seq dimension, if the block carries a state
+  std::map<ArrayId, ShapeOf> state_shapes_;    // of carried states
+  std::vector<std::size_t> running_, others_;  // outputs that are running values, and those that are not
+  std::vector<bool> holds_;                    // by output: does its guard hold at the current point?
+  std::int64_t steps_ = 0;                     // since the carried state was set to its initial value
 };
 
 }  // namespace twill

@@ -38,6 +38,10 @@ const Operator* operator_of(const Combine& combine) {
   return nullptr;
 }
 
+bool is_running(const Output& output) {
+  return !output.combine.empty() && output.at.empty() && is<Scan>(output.combine.front());
+}
+
 bool runs_from_right(const Output& output) {
   return std::ranges::any_of(output.combine, [](const Combine& combine) {
     const auto* scan = std::get_if<Scan>(&combine);

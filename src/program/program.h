@@ -41,8 +41,10 @@
 // overwritten by all earlier points. The element must have been written by an earlier point or be given
 // by `into`. A block runs before the stage's own expressions (guard, key, subscripts, values, effects),
 // which may read its arrays; its stages see the current version too, as the point finds it. One output has at
-// most one Scan dimension. Extents below zero count as zero. The order of the stages is also the order of
-// their effects.
+// most one Scan dimension, or runs: a Scan of all dimensions, from the left and with one operator that has an
+// identity, into a single value is a running value. It has no memory and is nothing outside of its stage; the
+// outputs after it, and the effects, read what it is with their own point. Extents below zero count as zero.
+// The order of the stages is also the order of their effects.
 //
 // Where a guard fails, a Cat, Seq, Append or Group yields nothing, a Fold leaves its accumulator as it is
 // (an inner fold of nothing still hands its identity to the outer one), and a Scan repeats its running
@@ -277,6 +279,9 @@ std::vector<const Block*> blocks_of(const Stage& stage);
 
 /// The operator of a combine, if it has one.
 const Operator* operator_of(const Combine& combine);
+
+/// Is it a running value, which only its own stage knows?
+bool is_running(const Output& output);
 
 /// Does the output, or one of a stage, run over a dimension from the right?
 bool runs_from_right(const Output& output);

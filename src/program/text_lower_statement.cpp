@@ -439,16 +439,16 @@ void Lowering::general(const Statement& s, Frame& frame) {
     scope.names[d.name] = IndexBinding{dim.id};
     stage.dims.push_back(std::move(dim));
   }
-  // What a recurrence has computed so far is known to the block and to all expressions of the stage, but not
-  // to stages before it.
+  // What a recurrence, or a running value, has computed so far is known to the block and to all expressions
+  // of the stage, but not to stages before it.
   std::vector<ArrayId> own(ast.outs.size());
   const int own_level = next_level_++;
   for (std::size_t i = 0; i < ast.outs.size(); ++i) {
     const OutAst& out = ast.outs[i];
-    const bool recurrent = std::any_of(out.combines.begin(), out.combines.end(), [](const CombineAst& c) {
-      return c.word == "seq" || c.word == "last";
+    const bool known = std::any_of(out.combines.begin(), out.combines.end(), [&](const CombineAst& c) {
+      return c.word == "seq" || c.word == "last" || (c.word == "scan" && out.at.empty());
     });
-    if (!recurrent || scope.names.contains(out.name)) continue;
+    if (!known || scope.names.contains(out.name)) continue;
     own[i] = general_array(out.name, out.type, out.place, frame);
     levels_[static_cast<std::size_t>(own[i].value)] = own_level;
     scope.names[out.name] = View{own[i], {}, {}, {}};

@@ -362,15 +362,6 @@ class Branches {
     return side;
   }
 
-  /// Is it a running fold of a filter, which has a rule of its own (filtered_scans.cpp)?
-  static bool scans_filter(const Stage& consumer, const Output& filter) {
-    return consumer.dims.size() == 1 && filter.combine.size() == 1 && is<Append>(filter.combine.front()) &&
-           std::any_of(consumer.outputs.begin(), consumer.outputs.end(), [](const Output& output) {
-             const auto* scan = std::get_if<Scan>(&output.combine.front());
-             return scan && scan->from == Direction::Left;
-           });
-  }
-
   /// Can the copy become part of a stage that makes what it reads?
   bool joins(const Side& side, const Block& block, const std::vector<std::size_t>& read) const {
     return std::any_of(read.begin(), read.end(), [&](std::size_t o) {
@@ -381,7 +372,7 @@ class Branches {
           return !why_not_join({program_, maker, side.consumer, {array}}) ||
                  (!why_not_inline(program_, maker, output, side.consumer) &&
                   reads_each_once(side.consumer, array)) ||
-                 !why_not_share(program_, maker, side.consumer, 1) || scans_filter(side.consumer, output);
+                 !why_not_share(program_, maker, side.consumer, 1);
         }
       }
       return false;

@@ -23,9 +23,6 @@ bool remember_values(Region& region, Notes& notes);
 /// Makes filters part of a consumer that uses the positions of their elements, with a scan that counts.
 bool count_positions(Region& region, Notes& notes);
 
-/// Makes filters part of scans over what they let pass.
-bool scan_filters(Region& region, Notes& notes);
-
 /// Makes choices with equal conditions one, and draws what reads them into both of their sides.
 bool join_branches(Region& region, Notes& notes);
 
@@ -34,6 +31,9 @@ bool settle_chosen_sizes(Program& program, Notes& notes);
 
 /// Makes collections that take a value at every point ordinary arrays, and counts those that nobody reads.
 bool know_lengths(Program& program, Notes& notes);
+
+/// Counts the elements of rows that nobody reads.
+bool count_rows(Region& region, Notes& notes);
 
 /// Makes arrays in which rows of equal length lie one after the other arrays of rows.
 bool find_rows(Region& region, Notes& notes);
@@ -70,6 +70,9 @@ bool fold_buckets(Region& region, Notes& notes);
 
 /// Lets groups by the same key at the same points share their buckets.
 bool share_tables(Region& region, Notes& notes);
+
+/// Gives collections with elements at the same points one length, where somebody needs the shorter one.
+bool unite_lengths(Region& region, Notes& notes);
 
 /// Stores records between stages as one array for each field.
 bool split_records(Region& region, Notes& notes);

@@ -279,6 +279,7 @@ class Ranges {
       if (is<Append>(combine)) return others(is<Append>);
       if (is<Group>(combine)) return others(is<Group>);
       if (is<Scatter>(combine)) return others(is<Scatter>);
+      if (is_running(output)) return others(is<Scan>);
       // A fold that others go on with is none less; the last one becomes a value.
       const Operator* op = folds(combine);
       if (!op) return false;

@@ -1,5 +1,6 @@
 #include "simplify/rewriting.h"
 
+#include "fuse/join.h"
 #include "fuse/region.h"
 #include "program/edit.h"
 
@@ -126,6 +127,34 @@ std::optional<std::size_t> bring_before(const Program& program, std::vector<Stag
   return position + before.size();
 }
 
+bool join_siblings(Region& region, std::size_t first, std::size_t second) {
+  Program& program = region.program;
+  if (has_effects(region.stages[first]) || has_effects(region.stages[second]) ||
+      why_not_join({program, region.stages[first], region.stages[second], {}}))
+    return false;
+  std::set<ArrayId> arrays;
+  std::set<SymbolId> sizes;
+  const Stage later = region.stages[second];
+  add_needs(program, later, arrays, sizes);
+  for (const SymbolId length : lengths_born_in(program, later)) sizes.erase(length);
+  const auto position = bring_before(program, region.stages, first, std::move(arrays), std::move(sizes));
+  if (!position) return false;
+  region.stages.erase(std::find_if(region.stages.begin(), region.stages.end(),
+                                   [&](const Stage& stage) { return stage.name == later.name; }));
+  region.stages[*position] = joined(program, region.stages[*position], later, {});
+  return true;
+}
+
+Expr at_points_of(const Program& program, const Stage& first, const Stage& second, Expr e) {
+  if (!e) return e;
+  return rewrite(*program.pool, e, [&](Expr node) -> Expr {
+    const auto* index = as<IndexRef>(node);
+    for (std::size_t d = 0; index && d < std::min(first.dims.size(), second.dims.size()); ++d)
+      if (index->dim == second.dims[d].id) return program.pool->index(first.dims[d].id, node->place);
+    return {};
+  });
+}
+
 void keep_outputs(Stage& stage, const std::vector<bool>& stay) {
   const auto keep = [&](auto& list) {
     std::size_t k = 0;
@@ -198,11 +227,6 @@ Expr zero_of(ExprPool& pool, const Type& type) {
   std::vector<Expr> fields;
   for (const Field& field : type.record().fields) fields.push_back(zero_of(pool, field.type));
   return pool.make(type, std::move(fields));
-}
-
-std::optional<std::int64_t> integer_of(Expr e) {
-  const auto* literal = as<Literal>(e);
-  return literal && literal->value.type == Scalar::I64 ? std::optional(literal->value.i) : std::nullopt;
 }
 
 Stage defined_by(Program& program, NewNames& names, std::string name, ArrayId array,

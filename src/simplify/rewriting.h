@@ -12,6 +12,8 @@
 
 namespace twill {
 
+struct Region;
+
 /// Applies an action to every list of stages: the program's own, and those of blocks, outer ones first.
 /// `nested`: it belongs to a block.
 void edit_lists(Program& program, const std::function<void(std::vector<Stage>&, bool nested)>& action);
@@ -68,6 +70,14 @@ std::optional<std::size_t> bring_before(const Program& program, std::vector<Stag
                                         std::size_t position, std::set<ArrayId> arrays,
                                         std::set<SymbolId> sizes);
 
+/// Makes one stage of two without effects, in the place of the first, and brings what the second needs before
+/// it; false, and nothing has changed, if that cannot be.
+bool join_siblings(Region& region, std::size_t first, std::size_t second);
+
+/// An expression of the second stage as it is at the points of the first, dimension by dimension; null for
+/// null.
+Expr at_points_of(const Program& program, const Stage& first, const Stage& second, Expr e);
+
 /// Adds what a stage, with its blocks, has to know before it runs.
 void add_needs(const Program& program, const Stage& stage, std::set<ArrayId>& arrays,
                std::set<SymbolId>& sizes);
@@ -103,9 +113,6 @@ void keep_outputs(Stage& stage, const std::vector<bool>& stay);
 
 /// Zero, false, or a record of these.
 Expr zero_of(ExprPool& pool, const Type& type);
-
-/// The value of a literal of type i64.
-std::optional<std::int64_t> integer_of(Expr e);
 
 /// A stage that gives every element of an array the value that belongs to its subscripts.
 Stage defined_by(Program& program, NewNames& names, std::string name, ArrayId array,

@@ -29,18 +29,19 @@ constexpr std::array passes = {
     Pass{"short folds", write_out_short_folds},
     Pass{"lengths", know_lengths},
     Pass{"chosen sizes", settle_chosen_sizes},
+    Pass{"row lengths", everywhere<count_rows>},
     Pass{"rows", everywhere<find_rows>},
     Pass{"hoist", hoist_invariant},
     Pass{"blocks", everywhere<open_blocks>},
     Pass{"common", share_stages},
     Pass{"buckets", everywhere<fold_buckets>},
     Pass{"tables", everywhere<share_tables>},
+    Pass{"zips", everywhere<unite_lengths>},
     Pass{"copies", everywhere<remove_copies>},
     Pass{"branches", everywhere<join_branches>},
     Pass{"remember", everywhere<remember_values>},
     Pass{"vertical", everywhere<fuse_vertically>},
     Pass{"positions", everywhere<count_positions>},
-    Pass{"scans", everywhere<scan_filters>},
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 // outputs of one stage with one length and one array of keys, and so one table while they are filled.
 #include "simplify/passes.h"
 
-#include "fuse/join.h"
 #include "program/buckets.h"
 #include "simplify/rewriting.h"
 
@@ -58,20 +57,10 @@ bool share_in(Region& region, std::size_t position, Notes& notes) {
 /// Would two groups of the stages have the same buckets if their loops were the same?
 bool have_common_buckets(const Program& program, const Stage& first, const Stage& second) {
   if (first.dims.size() != second.dims.size()) return false;
-  std::map<DimId, DimId> names;
-  for (std::size_t d = 0; d < first.dims.size(); ++d) names[second.dims[d].id] = first.dims[d].id;
-  const auto renamed = [&](Expr e) {
-    if (!e) return e;
-    return rewrite(*program.pool, e, [&](Expr node) {
-      const auto* index = as<IndexRef>(node);
-      const auto found = index ? names.find(index->dim) : names.end();
-      return found == names.end() ? Expr{} : program.pool->index(found->second, node->place);
-    });
-  };
   for (const Output& output : second.outputs) {
     Output there = output;
-    there.key = renamed(output.key);
-    there.guard = renamed(output.guard);
+    there.key = at_points_of(program, first, second, output.key);
+    there.guard = at_points_of(program, first, second, output.guard);
     if (std::any_of(first.outputs.begin(), first.outputs.end(),
                     [&](const Output& other) { return have_same_buckets(other, there); }))
       return true;
@@ -81,22 +70,8 @@ bool have_common_buckets(const Program& program, const Stage& first, const Stage
 
 /// Makes one stage of two if that gives groups a common table.
 bool join(Region& region, std::size_t first, std::size_t second) {
-  Program& program = region.program;
-  if (has_effects(region.stages[first]) || has_effects(region.stages[second]) ||
-      !have_common_buckets(program, region.stages[first], region.stages[second]) ||
-      why_not_join({program, region.stages[first], region.stages[second], {}}))
-    return false;
-  std::set<ArrayId> arrays;
-  std::set<SymbolId> sizes;
-  Stage later = region.stages[second];
-  add_needs(program, later, arrays, sizes);
-  for (const SymbolId length : lengths_born_in(program, later)) sizes.erase(length);
-  const auto position = bring_before(program, region.stages, first, std::move(arrays), std::move(sizes));
-  if (!position) return false;
-  region.stages.erase(std::find_if(region.stages.begin(), region.stages.end(),
-                                   [&](const Stage& stage) { return stage.name == later.name; }));
-  region.stages[*position] = joined(program, region.stages[*position], later, {});
-  return true;
+  return have_common_buckets(region.program, region.stages[first], region.stages[second]) &&
+         join_siblings(region, first, second);
 }
 
 bool groups(const Stage& stage) { return std::any_of(stage.outputs.begin(), stage.outputs.end(), is_group); }

@@ -74,7 +74,7 @@ class Vertical {
     if (has_hint(producer, Hint::Recompute) && recompute(p, c)) return std::nullopt;
     const std::set<ArrayId> gone = gone_into(region_, uses_, p, c);
     for (const Output& output : producer.outputs) {
-      if (!gone.contains(output.array))
+      if (!gone.contains(output.array) && !is_running(output))
         return no("shared", "'" + region_.program[output.array].name + "' is needed elsewhere as well");
     }
     if (has_effects(producer)) return no("effect", "it has effects of its own");
