@@ -158,6 +158,9 @@ std::string fusion_report(const Compilation& c) {
       laid_out.emplace_back(reason.stages.front(), reason.text);
   std::set<std::pair<std::string, std::string>> said;
   for (const Reason& reason : c.apart) {
+    // A wish that was not granted.
+    if (reason.stages.size() == 1)
+      apart.emplace_back(reason.stages[0], reason.text + " (" + reason.code + ")");
     // That a value of a single number has no loop to share goes without saying.
     if (reason.stages.size() != 2 || reason.code == "no-loop") continue;
     const std::pair<std::string, std::string> pair{together.of(reason.stages[0]),

@@ -51,8 +51,8 @@ Expr StageNest::use_running(Expr e) {
   return rewrite(t_.pool(), e, [&](Expr node) -> Expr {
     const Read* read = as<Read>(node);
     if (!read || !read->rules.empty()) return {};
-    const auto role = std::ranges::find_if(
-        roles_, [&](const Role& r) { return r.runs && r.output->array == read->array; });
+    const auto role =
+        std::ranges::find_if(roles_, [&](const Role& r) { return r.runs && r.output->array == read->array; });
     return role == roles_.end() ? Expr{} : t_.read(role->running);
   });
 }
@@ -326,8 +326,7 @@ Code StageNest::scan_step(Role& role, Expr value) {
     } else {
       code.push_back(t_.accumulate(role.running, {}, value, scan.op));
     }
-    if (!only_learns(role) && !role.runs)
-      code.push_back(store(role, place(role), t_.read(role.running)));
+    if (!only_learns(role) && !role.runs) code.push_back(store(role, place(role), t_.read(role.running)));
     return code;
   }
   // Other dimensions run inside: the element before is in the output itself.

@@ -232,13 +232,11 @@ class Judge {
       return no("depth", loops + quoted(meeting.collection->array) + " is needed elsewhere as well");
     if (!first_.effects.empty()) return no("depth", loops + "'" + first_.name + "' has effects");
     const auto act_as_one = [&](const Output& output) { return acts_as_one(output, meeting.depth); };
-    if (!meeting.collection->guard ||
-        std::all_of(second_.outputs.begin(), second_.outputs.end(), act_as_one))
+    if (!meeting.collection->guard || std::all_of(second_.outputs.begin(), second_.outputs.end(), act_as_one))
       return true;
     // Then the loops inside run for elements that are not in the collection as well.
     meeting.runs_inside = true;
-    return (meeting.depth == 0 &&
-            std::all_of(second_.outputs.begin(), second_.outputs.end(), folds_arrays) &&
+    return (meeting.depth == 0 && std::all_of(second_.outputs.begin(), second_.outputs.end(), folds_arrays) &&
             std::all_of(second_.dims.begin() + inner, second_.dims.end(), has_plain_range)) ||
            no("guard", "the loops inside of '" + second_.name + "' have results of their own");
   }
@@ -292,9 +290,9 @@ class Judge {
     // Either the places in the collection, or those in the row.
     const bool from_begin = is_offset(inner.lo, offsets, 0);
     const Expr length = from_begin ? after_begin_of_row(inner.hi, offsets) : inner.hi;
-    const bool whole = (from_begin && is_offset(inner.hi, offsets, 1)) ||
-                       ((from_begin || integer_of(inner.lo) == 0) && length &&
-                        is_length_of_row(length, offsets));
+    const bool whole =
+        (from_begin && is_offset(inner.hi, offsets, 1)) ||
+        ((from_begin || integer_of(inner.lo) == 0) && length && is_length_of_row(length, offsets));
     if (!whole) return refuse("other-element", "'" + second_.name + "' goes through parts of " + all);
     if (uses_length_of_first())
       return refuse("length", "'" + second_.name + "' needs to know how long a collection has become");
@@ -381,7 +379,8 @@ class Judge {
       if (is_map(output, index) || is_scan(output, index) || is_running(output)) continue;
       const Combine& combine = output.combine.front();
       if (!is<Fold>(combine) && !is<Append>(combine) && !is<Scatter>(combine) && !is<Group>(combine))
-        return no("combine", quoted(output.array) + " has one element for each of " + elements);
+        return no("combine", quoted(output.array) + " has one element for each of " + elements +
+                                 (second_.dims.size() > 1 ? ", which loops of its own compute" : ""));
       if (is<Append>(combine) && output.offsets)
         return no("combine", quoted(output.array) + " has rows for " + elements);
       if (meeting.collection && meeting.collection->guard && output.into && !output.accumulates &&

@@ -24,8 +24,8 @@ Expr Generator::counted_by_data(const VisibleIndex& index) {
   }
   if (arrays.empty()) return {};
   const ArrayId id = rng_.pick(arrays);
-  const Expr element = pool_.cast(
-      Scalar::I64, pool_.read(id, program_[id].type, std::vector<Expr>{pool_.index(index.dim)}));
+  const Expr element =
+      pool_.cast(Scalar::I64, pool_.read(id, program_[id].type, std::vector<Expr>{pool_.index(index.dim)}));
   return pool_.apply(Prim::Min, {pool_.apply(Prim::Mod, {element, pool_.integer(4)}), index.cap.expr});
 }
 

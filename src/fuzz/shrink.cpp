@@ -9,6 +9,7 @@
 #include "plan/elaborate.h"
 #include "program/check.h"
 #include "program/edit.h"
+#include "simplify/rewriting.h"
 
 #include <algorithm>
 #include <set>
@@ -71,9 +72,9 @@ class Shrinker {
   Shrunk run() {
     focus();
     while (!exhausted()) {
-      const bool smaller = drop_results() | drop_stages() | compute_outside() | drop_outputs() |
-                           drop_details() | drop_dimensions() | choose_branches() | simplify_expressions() |
-                           smaller_inputs() | simpler_plan();
+      const bool smaller = drop_results() | drop_stages() | open_blocks() | compute_outside() |
+                           drop_outputs() | drop_details() | drop_dimensions() | choose_branches() |
+                           simplify_expressions() | smaller_inputs() | simpler_plan();
       if (!smaller) break;
     }
     return std::move(best_);
@@ -196,6 +197,37 @@ class Shrinker {
     });
   }
 
+  /// Blocks that run once: their stages stand in the place of the stage around them, whose effects are gone.
+  bool open_blocks() {
+    return try_each([](Program& p, int n) {
+      Renaming renaming;
+      bool done = false;
+      const auto open = [&](std::vector<Stage>& stages) {
+        for (std::size_t k = 0; k < stages.size() && !done; ++k) {
+          const auto* nested = std::get_if<Nested>(&stages[k].body);
+          if (!nested || !stages[k].dims.empty() || !nested->block->carries.empty() || n-- != 0) continue;
+          const Stage around = stages[k];
+          const std::vector<Stage>& inside = std::get<Nested>(around.body).block->stages;
+          for (std::size_t o = 0; o < around.outputs.size(); ++o)
+            if (!around.outputs[o].value)
+              renaming.arrays[around.outputs[o].array] = std::get<Nested>(around.body).block->results[o];
+          const auto at = stages.erase(stages.begin() + static_cast<std::ptrdiff_t>(k));
+          stages.insert(at, inside.begin(), inside.end());
+          done = true;
+        }
+      };
+      open(p.stages);
+      edit_blocks(p.stages, [&](const Stage&, int, Block& block) { open(block.stages); });
+      if (!done) return false;
+      rename_reads(p, p.stages, renaming);
+      for (ArrayId& result : p.results) result = renaming.of(result);
+      for (const Stage& stage : p.stages)
+        for (const Output& output : stage.outputs)
+          if (p.results.empty() && !is_running(output)) p.results.push_back(output.array);
+      return true;
+    });
+  }
+
   /// What one stage computes comes in as an input instead.
   bool compute_outside() {
     bool any = false;
@@ -209,7 +241,8 @@ class Shrinker {
       prefix.stages.resize(s + 1);
       prefix.results.clear();
       for (const Output& output : gone.outputs)
-        for (const ArrayId array : defined_arrays(output)) prefix.results.push_back(array);
+        for (const ArrayId array : defined_arrays(output))
+          if (!is_running(output)) prefix.results.push_back(array);
       std::map<std::string, Data> values;
       try {
         const Outcome outcome = interpret(prefix, best_.one.inputs.front());
