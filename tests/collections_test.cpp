@@ -885,7 +885,7 @@ const Case cases[] = {
     {"BucketsThatAreUsedAsWellStay", {2, 1, 0}, {2, 1, 0}, R"(
       def f(key: i64[N], x: i64[N]) -> (g, s) { g = group [ (key[i] % 5, x[i] % 100) | i ]
                                                 s[b] = sum(j) g[b][j] })"},
-    {"ThePositionInABucketIsUsed", {2, 1, 3}, {2, 1, 3}, R"(
+    {"ThePositionInABucketIsUsed", {2, 1, 2}, {2, 1, 2}, R"(
       def f(key: i64[N], x: i64[N]) -> s { g = group [ (key[i] % 5, x[i] % 100) | i ]
                                            s[b] = sum(j) j * g[b][j] })"},
     {"TwoGroupsByTheSameKey", {4, 0, 4}, {2, 0, 3}, R"(
@@ -893,7 +893,7 @@ const Case cases[] = {
                                                 h = group(max) [ (key[i] % 5, x[i]) | i ]
                                                 a[b] = g.keys[b] * g[b]
                                                 b[b] = h.keys[b] - h[b] })"},
-    {"TwoGroupsByTheSameKeyAndTheirFolds", {6, 2, 6}, {1, 0, 0}, R"(
+    {"TwoGroupsByTheSameKeyAndTheirFolds", {6, 2, 5}, {1, 0, 0}, R"(
       def f(key: i64[N], x: i64[N], y: i64[N]) -> (k, l, s, t) { g = group [ (key[i] % 5, x[i] % 100) | i ]
                                                                  h = group [ (key[i] % 5, y[i]) | i ]
                                                                  k[b] = g.keys[b]

@@ -73,7 +73,7 @@ std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& 
       std::set<ArrayId> reads, own;
       for (const StageSchedule& stage : pass.stages) {
         for (std::size_t o = 0; o < stage.outputs.size(); ++o)
-          for (const ArrayId array : defined_arrays(stage.stage->outputs[o])) {
+          for (const ArrayId array : stage.outputs[o].arrays(stage.stage->outputs[o])) {
             own.insert(array);
             if (!is_local(stage.outputs[o].keep) && !results.contains(array) && !in_place.contains(array) &&
                 program[array].rank() > 0)

@@ -106,7 +106,7 @@ class Builder {
   }
 
   bool needs_memory(ArrayId array) const {
-    if (taken_over_.contains(array) || standing_.contains(array) || unread_.contains(array)) return false;
+    if (taken_over_.contains(array) || standing_.contains(array)) return false;
     const ArrayId memory = root(array);
     return !is_result(memory) || nest_.born.contains(memory);
   }
@@ -114,7 +114,6 @@ class Builder {
   Code block(const BlockSchedule& schedule) {
     Code code;
     for (const Pass& pass : schedule.passes) {
-      find_unread(pass);
       append(code, pass.stages.size() == 1 ? one_stage(pass, pass.stages.front()) : shared(pass));
       for (ArrayId array : pass.dies) {
         const ArrayId memory = root(array);
@@ -123,19 +122,6 @@ class Builder {
       }
     }
     return code;
-  }
-
-  /// Keys of buckets that nobody looks at: the buckets alone are wanted.
-  void find_unread(const Pass& pass) {
-    for (const StageSchedule& schedule : pass.stages) {
-      for (const Output& output : schedule.stage->outputs) {
-        if (!output.keys || std::ranges::find(pass.dies, *output.keys) == pass.dies.end()) continue;
-        if (std::ranges::none_of(pass.stages, [&](const StageSchedule& other) {
-              return needs(t_.program(), *other.stage, *output.keys);
-            }))
-          unread_.insert(*output.keys);
-      }
-    }
   }
 
   Code one_stage(const Pass& pass, const StageSchedule& schedule) {
@@ -164,7 +150,6 @@ class Builder {
     Surroundings around;
     around.needs_memory = [this](ArrayId array) { return needs_memory(array); };
     around.outlives = [this](ArrayId array) { return is_result(root(array)); };
-    around.is_unread = [this](ArrayId array) { return unread_.contains(array); };
     return around;
   }
 
@@ -404,7 +389,6 @@ class Builder {
   const Schedule& schedule_;
   std::set<ArrayId> taken_over_;  // arrays that live in memory that an earlier one had
   std::set<ArrayId> standing_;    // arrays whose memory was made outside of the block that computes them
-  std::set<ArrayId> unread_;      // keys that have no memory, because nobody reads them
   std::set<ArrayId> handed_on_;   // arrays of a block that are what a choice leaves behind
   std::set<ArrayId> awaited_;     // memory that the blocks of the choices around here make
   std::set<ArrayId> carried_;     // states of loops: they live as long as their loop

@@ -243,7 +243,7 @@ Code StageNest::finish_group(const Role& role) {
   const Expr groups = bucket_count(t_.program(), output);
   Code code;
   if (role.table_of < 0) code.push_back({SetSize{as<SizeRef>(groups)->symbol, t_.read(own.count)}});
-  if (output.keys && !around_.is_unread(*output.keys)) {
+  if (output.keys && !role.schedule.keys_unread) {
     append(code, allocate(*output.keys));
     code.push_back(each(t_, "e", zero, groups,
                         [&](Expr e) { return single(t_.put(*output.keys, {e}, t_.read(own.keys, {e}))); }));

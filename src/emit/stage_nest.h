@@ -17,8 +17,6 @@ struct Surroundings {
   std::function<bool(ArrayId)> needs_memory;
   /// Is the array a result of born size, which outlives the kernel?
   std::function<bool(ArrayId)> outlives;
-  /// Is it nothing that anybody reads?
-  std::function<bool(ArrayId)> is_unread;
   /// Does it get its memory inside of the blocks of the stage, and is declared before them?
   std::function<bool(ArrayId)> is_awaited = [](ArrayId) { return false; };
 };

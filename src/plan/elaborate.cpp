@@ -194,6 +194,10 @@ class Elaboration {
     }
     if (any_loop) ++schedule_.passes;
     result.dies = deaths(result, here);
+    find_unread_keys(result);
+    for (const StageSchedule& scheduled : result.stages)
+      for (std::size_t o = 0; o < scheduled.outputs.size(); ++o)
+        count_buffers(scheduled.stage->outputs[o], scheduled.outputs[o]);
     return result;
   }
 
@@ -219,13 +223,25 @@ class Elaboration {
       result.blocks.push_back(
           block(stage.name, static_cast<int>(b), stages_of(stage, *blocks[b]), inside_parallel));
     }
-    for (std::size_t o = 0; o < stage.outputs.size(); ++o) count_buffers(stage.outputs[o], result.outputs[o]);
     return result;
+  }
+
+  /// Keys of buckets that nobody looks at: the buckets alone are wanted.
+  void find_unread_keys(Pass& pass) const {
+    for (StageSchedule& scheduled : pass.stages) {
+      for (std::size_t o = 0; o < scheduled.outputs.size(); ++o) {
+        const std::optional<ArrayId> keys = scheduled.stage->outputs[o].keys;
+        if (!keys || std::ranges::find(pass.dies, *keys) == pass.dies.end()) continue;
+        scheduled.outputs[o].keys_unread = std::ranges::none_of(
+            pass.stages, [&](const StageSchedule& other) { return needs(program_, *other.stage, *keys); });
+        if (scheduled.outputs[o].keys_unread) std::erase(pass.dies, *keys);
+      }
+    }
   }
 
   void count_buffers(const Output& output, const OutputSchedule& scheduled) {
     if (scheduled.keep != Keep::Full) return;
-    for (ArrayId array : defined_arrays(output)) {
+    for (ArrayId array : scheduled.arrays(output)) {
       const bool is_result =
           std::find(program_.results.begin(), program_.results.end(), array) != program_.results.end();
       if (!is_result && !in_place_.contains(array) && program_[array].rank() > 0) ++schedule_.buffers;
@@ -257,6 +273,12 @@ class Elaboration {
 };
 
 }  // namespace
+
+std::vector<ArrayId> OutputSchedule::arrays(const Output& output) const {
+  std::vector<ArrayId> arrays = is_running(output) ? std::vector<ArrayId>{} : defined_arrays(output);
+  if (keys_unread) std::erase(arrays, *output.keys);
+  return arrays;
+}
 
 Result<Schedule, Reason> elaborate(std::shared_ptr<const Program> program, const Machine&, const Plan& plan) {
   Plan joined = plan;

@@ -18,6 +18,10 @@ struct OutputSchedule {
   std::int64_t stream_above = -1;
   std::optional<How> merge;  // set if one of its dimensions other than Cat is cut into parts
   std::optional<int> tile;   // the loop whose iterations hold its accumulators in local variables
+  bool keys_unread = false;  // of a group: nobody looks at its keys, so they are no array
+
+  /// What the output leaves in memory, if it is not local.
+  std::vector<ArrayId> arrays(const Output& output) const;
 };
 
 /// One stage of a pass.

@@ -83,7 +83,7 @@ PassArrays arrays_of(const Program& program, const Pass& pass) {
   std::set<ArrayId> local;
   for (const StageSchedule& stage : pass.stages) {
     for (std::size_t o = 0; o < stage.outputs.size(); ++o)
-      for (ArrayId array : defined_arrays(stage.stage->outputs[o]))
+      for (ArrayId array : stage.outputs[o].arrays(stage.stage->outputs[o]))
         (is_local(stage.outputs[o].keep) ? local : arrays.written).insert(array);
     if (stage.blocks.empty())
       for (ArrayId array : reads_of(program, *stage.stage)) arrays.read.insert(array);
