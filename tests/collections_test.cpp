@@ -1032,6 +1032,26 @@ const Case cases[] = {
     {"AnElementOfEachRowOfAnyLength", {2, 1, 2}, {2, 1, 2}, R"(
       def f(x: i64[N]) -> s { c = [ [ v * j | j < 1 + v % 5 ] | v in x ]
                               s[i] = c[i][0] })"},
+    {"RowsOfEqualLengthThatAreGoneThrough", {2, 2, 2}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> a { c = [ [ v * j | j < 4 ] | v in x ]
+                              a = [ w | r in c, w in r, w > 3 ] })"},
+    {"ASumOfRowsOfEqualLength", {2, 2, 2}, {1, 1, 0}, R"(
+      def f(x: i64[N], m: i64) -> s { c = [ [ v * j | j < m ] | v in x ]
+                                      s = sum [ w | r in c, w in r ] })"},
+    {"ElementsOfRowsOfEqualLength", {2, 2, 2}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> b { c = [ [ v * j | j < 4 ] | v in x ]
+                              b[i, j < 4] = c[i][j] + 1 })"},
+    {"TheMeanOfEachRow", {3, 2, 3}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> m { c = [ [ v * j | j < v % 5, j != 2 ] | v in x ]
+                              m[i] = (sum(j) c[i][j]) / max(len(c[i]), 1) })"},
+    {"SumsAndLengthsOfRows", {3, 2, 2}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> (s, n) { c = [ [ v * j | j < v % 5, j != 2 ] | v in x ]
+                                   s[i] = sum(j) c[i][j]
+                                   n[i] = len(c[i]) })"},
+    {"LengthsOfRowsAndTheirElements", {3, 2, 2}, {1, 1, 0}, R"(
+      def f(x: i64[N, M]) -> (a, b) { c = [ [ v | v in row, v > 50 ] | row in x ]
+                                      a[i] = len(c[i])
+                                      b = [ w | r in c, w in r, w % 2 == 0 ] })"},
     {"LengthsOfRows", {2, 1, 2}, {1, 1, 0}, R"(
       def f(x: i64[N]) -> s { c = [ [ v * j | j < v % 5, j != 2 ] | v in x ]
                               s[i] = len(c[i]) })"},

@@ -357,6 +357,7 @@ std::optional<Reason> ClusterBuilder::why_not_shared(const std::vector<int>& set
   std::vector<const Stage*> all;
   for (const Stage& stage : stages) all.push_back(&stage);
   const int depth = most_shared(region_.program, all);
+  if (auto early = why_decides_too_early(region_.program, all)) return early;
   // Without loops inside, lanes are worth more than what is not written; a scan has none anyway.
   const bool only_values = std::all_of(stages.begin(), stages.end(),
                                        [](const Stage& s) { return s.dims.size() == 1 && !any_is<Scan>(s); });

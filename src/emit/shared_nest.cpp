@@ -185,20 +185,14 @@ Expr SharedNest::read_instead(Expr root, const std::map<ArrayId, ArrayId>& array
   });
 }
 
-/// A member that runs through its points twice needs what it reads of the others each time.
+/// Members that run through their points twice need what they read of the others each time.
 void SharedNest::find_early() {
-  for (std::size_t i = stages_.size(); i-- > 0;) {
-    bool runs = members_[i].needs_two_passes();
-    for (const Output& output : stages_[i].outputs) {
-      if (!early_.contains(output.array)) continue;
-      members_[i].need_early(output.array);
-      runs = true;
-    }
-    if (!runs) continue;
-    for (std::size_t k = 0; k < i; ++k)
-      for (const Output& output : stages_[k].outputs)
-        if (members_[i].reads_early(output.array)) early_.insert(output.array);
-  }
+  std::vector<const Stage*> stages;
+  for (const Stage& stage : stages_) stages.push_back(&stage);
+  early_ = needed_in_first_pass(stages, [&](std::size_t i, std::size_t output) {
+    return members_[i].in_first_pass(output);
+  });
+  for (StageNest& member : members_) member.need_early(early_);
 }
 
 Expr SharedNest::enough_points() {

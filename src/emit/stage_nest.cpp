@@ -129,40 +129,13 @@ bool StageNest::active(const Role& role) const { return !first_pass_ || active_f
 bool StageNest::active_first(const Role& role) const {
   if (early_.contains(role.output->array) || role.read_back) return true;
   if (role.grows || role.sliced) return false;
-  if (role.runs && decides_early(role)) return true;
   return role.counts_for < 0 && (role.shape == Shape::Append || role.schedule.merge == How::TwoPass);
 }
 
-/// Does a pass that only counts depend on the running value? Then there is one part (legality.cpp).
-bool StageNest::decides_early(const Role& running) const {
-  return std::any_of(roles_.begin() + running.position + 1, roles_.end(), [&](const Role& other) {
-    if (!active_first(other)) return false;
-    return mentions(other.output->guard, running.output->array) ||
-           (other.runs && mentions(other.output->value, running.output->array));
-  });
-}
-
-bool StageNest::reads_early(ArrayId array) const {
-  if (!std::holds_alternative<Formula>(stage_.body)) return reads(stage_, array);
-  const auto in = [&](Expr e) {
-    bool found = false;
-    visit(e, [&](Expr node) {
-      const Read* read = as<Read>(node);
-      found = found || (read && read->array == array);
-    });
-    return found;
-  };
-  if (std::any_of(stage_.dims.begin(), stage_.dims.end(),
-                  [&](const Dim& dim) { return in(dim.lo) || in(dim.hi); }))
-    return true;
-  return std::any_of(roles_.begin(), roles_.end(), [&](const Role& role) {
-    if (!active_first(role)) return false;
-    const Output& output = *role.output;
-    const bool only_counted =
-        role.shape == Shape::Append && !role.read_back && !early_.contains(output.array);
-    return in(output.guard) || in(output.key) || (!only_counted && in(output.value)) ||
-           std::any_of(output.at.begin(), output.at.end(), in);
-  });
+InFirstPass StageNest::in_first_pass(std::size_t output) const {
+  const Role& role = roles_[output];
+  if (role.shape == Shape::Append) return role.grows || role.sliced ? InFirstPass::Nothing : InFirstPass::Counts;
+  return role.schedule.merge == How::TwoPass ? InFirstPass::Computes : InFirstPass::Nothing;
 }
 
 bool StageNest::only_learns(const Role& role) const {
@@ -170,13 +143,15 @@ bool StageNest::only_learns(const Role& role) const {
 }
 
 bool StageNest::needs_two_passes() const {
-  return std::any_of(roles_.begin(), roles_.end(), [](const Role& role) {
-    return (role.shape == Shape::Append && !role.grows && !role.sliced) ||
-           role.schedule.merge == How::TwoPass;
-  });
+  for (std::size_t o = 0; o < roles_.size(); ++o)
+    if (in_first_pass(o) != InFirstPass::Nothing) return true;
+  return false;
 }
 
 Code StageNest::lower() {
+  const Stage* const alone = &stage_;
+  early_ = needed_in_first_pass({&alone, 1},
+                                [&](std::size_t, std::size_t output) { return in_first_pass(output); });
   Code code = before();
   if (needs_two_passes()) {
     append(code, loops(true));
@@ -392,7 +367,7 @@ bool StageNest::adds_up(int level) const {
     if (!active(role)) return true;
     const Scan* scan = std::get_if<Scan>(&role.output->combine[levels_[level].dim]);
     if (scan)
-      return only_learns(role) && !(role.runs && decides_early(role)) && scan->op.prim &&
+      return only_learns(role) && scan->op.prim &&
              !role.running_seen && regroups(t_.program(), scan->op);
     return role.shape == Shape::Append;
   });

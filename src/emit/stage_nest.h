@@ -3,6 +3,7 @@
 
 #include "emit/interior.h"
 #include "emit/tables.h"
+#include "fuse/first_pass.h"
 #include "poly/affine.h"
 
 namespace twill::nest {
@@ -37,11 +38,11 @@ class StageNest {
 
   /// So many loops are shared; `part` and `parts`, if one of them runs over parts.
   void share(std::size_t levels, std::optional<DimId> part, Expr parts);
-  /// The first pass computes this output as well, because others read it there.
-  void need_early(ArrayId array) { early_.insert(array); }
+  /// What the first of two passes does for an output by itself.
+  InFirstPass in_first_pass(std::size_t output) const;
+  /// The first pass computes these outputs as well, because others read them there.
+  void need_early(const std::set<ArrayId>& arrays) { early_ = arrays; }
   bool needs_two_passes() const;
-  /// Does the first pass need elements of the array?
-  bool reads_early(ArrayId array) const;
   void begin(bool first_pass) { first_pass_ = first_pass; }
   Code before() { return prologue(); }
   Code between();
@@ -162,7 +163,6 @@ class StageNest {
   void at_all_rows(const Role& role, int level, const std::function<void()>& action);
   bool active(const Role& role) const;
   bool active_first(const Role& role) const;
-  bool decides_early(const Role& running) const;
   /// Does this pass learn what the output's parts need of each other, without the values themselves?
   bool only_learns(const Role& role) const;
 

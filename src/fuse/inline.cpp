@@ -111,6 +111,9 @@ std::optional<Reason> why_not_inline(const Program& program, const Stage& produc
     if (!std::holds_alternative<Formula>(stage->body)) return no("block", "'" + stage->name + "' is a block");
   }
   if (output.force) return no("forced", array + " is forced");
+  for (const Output& running : producer.outputs)
+    if (is_running(running) && mentions(output.value, running.array))
+      return no("not-a-map", array + " goes on with a value from point to point");
   if (!is_map(producer, output)) return no("not-a-map", array + " is not one value for each point");
   for (const Output& version : consumer.outputs)
     if (version.into == output.array) return no("version", "it makes a new version of " + array);

@@ -397,6 +397,8 @@ class Judge {
     }
     // Only loops that are all its own have a counter that goes on with each element.
     meeting.counts = position && second_.dims.size() == 1;
+    if (meeting.counts && runs_from_right(first_))
+      return no("direction", "'" + first_.name + "' runs from the right, and positions are counted in order");
     if (position && !meeting.counts)
       return no("position", "the position of an element among " + elements + " is used");
     if (long_as) return no("length", "the number of " + elements + " is used");

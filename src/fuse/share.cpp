@@ -1,5 +1,6 @@
 #include "fuse/share.h"
 
+#include "fuse/first_pass.h"
 #include "fuse/join.h"
 #include "fuse/profit.h"
 #include "fuse/region.h"
@@ -115,9 +116,6 @@ class Judge {
     const auto places = places_of_shared(first_, output, static_cast<int>(depth_));
     if (!places || output.offsets)
       refuse("whole", "'" + second_.name + "' needs all of " + quoted(output.array));
-    // A first pass, which only counts, does not know a running fold yet.
-    if (is<Scan>(output.combine.front()) && decides_by(output.array))
-      refuse("whole", "'" + second_.name + "' decides by " + quoted(output.array) + " what it computes");
     for_each_expr(second_, [&](Expr root) {
       visit(root, [&](Expr node) {
         const Read* read = as<Read>(node);
@@ -131,27 +129,6 @@ class Judge {
         }
       });
     });
-  }
-
-  /// Does the second stage use the array elsewhere than in values? What is only put together while the loops
-  /// run, and nobody in them can read, has no part in a first pass.
-  bool decides_by(ArrayId array) const {
-    bool found = false;
-    const auto look = [&](Expr e) { found = found || mentions(e, array); };
-    for (const Dim& dim : second_.dims) {
-      look(dim.lo);
-      look(dim.hi);
-    }
-    for (const Output& output : second_.outputs) {
-      const Combine& outermost = output.combine.front();
-      if (is<Fold>(outermost) || is<Scatter>(outermost) || is<Group>(outermost)) continue;
-      look(output.guard);
-      look(output.key);
-      for (const Expr at : output.at) look(at);
-      // The running fold of a running fold: both would be learnt in the first pass.
-      if (is<Scan>(output.combine.front())) look(output.value);
-    }
-    return found;
   }
 
   const Program& program_;
@@ -186,6 +163,28 @@ std::optional<std::vector<int>> places_of_shared(const Stage& stage, const Outpu
     places.push_back(found);
   }
   return places;
+}
+
+std::optional<Reason> why_decides_too_early(const Program& program, std::span<const Stage* const> stages) {
+  const auto scans = [&](std::size_t s, std::size_t o) {
+    const Output& output = stages[s]->outputs[o];
+    return !output.combine.empty() && is<Scan>(output.combine.front());
+  };
+  const auto does = [&](std::size_t s, std::size_t o) {
+    const Output& output = stages[s]->outputs[o];
+    const bool counts = std::ranges::any_of(output.combine, is<Append>) &&
+                        (output.offsets || !decides_by_running(*stages[s], output));
+    return counts ? InFirstPass::Counts : scans(s, o) ? InFirstPass::Computes : InFirstPass::Nothing;
+  };
+  const auto array = not_learnt_yet(stages, does, scans);
+  if (!array) return std::nullopt;
+  const Stage& last = *stages.back();
+  return Reason{"whole",
+                {stages.front()->name, last.name},
+                "'" + stages.front()->name + "' and '" + last.name +
+                    "' share no loop: how much there will be depends on '" + program[*array].name +
+                    "', and parts of the loop would have to know it before",
+                last.place};
 }
 
 std::optional<Reason> why_not_share(const Program& program, const Stage& first, const Stage& second,

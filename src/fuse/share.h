@@ -21,6 +21,10 @@ namespace twill {
 std::optional<Reason> why_not_share(const Program& program, const Stage& first, const Stage& second,
                                     int depth);
 
+/// Why stages cannot share loops that are cut into parts: how much some of them leave behind would depend on
+/// a running fold, which the parts only learn when they count. Nothing if that is not so.
+std::optional<Reason> why_decides_too_early(const Program& program, std::span<const Stage* const> stages);
+
 /// The subscripts of the output's write map, by position, that are the indices of the stage's `depth`
 /// outermost dimensions; nothing if one of them is not there by itself, or if the elements of an iteration
 /// are not complete when it ends. (Those of a scan are, if it has no other dimensions than folded ones.)

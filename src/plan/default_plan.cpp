@@ -402,18 +402,11 @@ class Proposer {
     merge_parts(dim, cluster);
   }
 
-  /// Does the output's guard depend on a running value, which counting does not know?
-  bool decides_by_running(const Output& output) const {
-    return std::ranges::any_of(stage_.outputs, [&](const Output& other) {
-      return is_running(other) && mentions(output.guard, other.array);
-    });
-  }
-
   void merge_parts(int dim, Cluster& cluster) const {
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
       const Combine& combine = stage_.outputs[o].combine[dim];
       if (is<Cat>(combine)) continue;
-      const bool two = is<Scan>(combine) || (is<Append>(combine) && !decides_by_running(stage_.outputs[o]));
+      const bool two = is<Scan>(combine) || (is<Append>(combine) && !decides_by_running(stage_, stage_.outputs[o]));
       cluster.merges.push_back({0, static_cast<int>(o), two ? How::TwoPass : How::Partial});
     }
   }

@@ -352,7 +352,6 @@ class Judge {
     } else if (const Scan* scan = std::get_if<Scan>(&cut)) {
       need(How::TwoPass);
       combine_parts(scan->op);
-      if (is_running(output)) learnt_alone(output);
       for (const Combine& other : output.combine) {
         if (!is<Scan>(other) && !is<Fold>(other))
           refuse("illegal-merge",
@@ -375,18 +374,6 @@ class Judge {
       if (group->op) regroup_parts(*group->op);  // every bucket of a part has a value: no identity is needed
     } else {
       refuse("not-parallel", "a " + std::string(name_of(cut)) + " dimension cannot be cut into parts");
-    }
-  }
-
-  /// A first pass learns the running value, and decides by nothing that it has not learnt yet.
-  void learnt_alone(const Output& running) const {
-    for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
-      const Output& other = stage_.outputs[o];
-      const bool learns = merge_of(static_cast<int>(o)) == How::TwoPass;
-      const bool scans = std::ranges::any_of(other.combine, is<Scan>);
-      if (learns && (mentions(other.guard, running.array) || (scans && mentions(other.value, running.array))))
-        refuse("illegal-merge",
-               "what '" + array_name(other) + "' has in its parts depends on '" + array_name(running) + "'");
     }
   }
 
@@ -747,11 +734,39 @@ class Judge {
 
 }  // namespace
 
+FirstPass first_pass_of(std::span<const Stage* const> stages, const Cluster& cluster) {
+  return [stages, &cluster](std::size_t s, std::size_t o) {
+    const auto is_meant = [&](const Merge& merge) {
+      return merge.instance == static_cast<int>(s) && merge.output == static_cast<int>(o);
+    };
+    const auto merge = std::ranges::find_if(cluster.merges, is_meant);
+    const bool merges = merge != cluster.merges.end();
+    if (std::ranges::any_of(stages[s]->outputs[o].combine, is<Append>))
+      return merges && merge->how == How::Partial ? InFirstPass::Nothing : InFirstPass::Counts;
+    return merges && merge->how == How::TwoPass ? InFirstPass::Computes : InFirstPass::Nothing;
+  };
+}
+
+std::optional<Reason> why_not_learnt(const Program& program, std::span<const Stage* const> stages,
+                                     const Cluster& cluster) {
+  const FirstPass does = first_pass_of(stages, cluster);
+  const auto array = not_learnt_yet(stages, does, [&](std::size_t s, std::size_t o) {
+    return std::ranges::any_of(stages[s]->outputs[o].combine, is<Scan>) &&
+           does(s, o) == InFirstPass::Computes;
+  });
+  if (!array) return std::nullopt;
+  return Reason{"illegal-merge",
+                {stages.back()->name},
+                "the first of two passes would need '" + program[*array].name + "', which it is to learn",
+                stages.back()->place};
+}
+
 std::optional<Reason> why_illegal(const Program& program, const Stage& stage, const Cluster& cluster,
                                   const Site& site) {
   try {
     Judge(program, stage, cluster, site).run();
-    return std::nullopt;
+    const Stage* const alone = &stage;
+    return why_not_learnt(program, {&alone, 1}, cluster);
   } catch (const Refusal& refusal) {
     return Reason{refusal.code, {stage.name}, refusal.text, stage.place};
   }

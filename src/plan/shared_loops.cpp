@@ -185,7 +185,7 @@ class Judge {
       if (auto reason = stores(i, alone)) return reason;
       if (auto reason = twice(i)) return reason;
     }
-    return std::nullopt;
+    return why_not_learnt(program_, stages_, cluster_);
   }
 
  private:
@@ -362,17 +362,10 @@ class Judge {
 
   /// Does the stage run through its points twice?
   bool has_two_passes(std::size_t i) const {
-    const auto counts = [&](const Output& output) {
-      const auto grows = [&](const Merge& merge) {
-        return merge.instance == static_cast<int>(i) && merge.how == How::Partial &&
-               &stages_[i]->outputs[static_cast<std::size_t>(merge.output)] == &output;
-      };
-      return std::ranges::any_of(output.combine, is<Append>) && std::ranges::none_of(cluster_.merges, grows);
-    };
-    return std::ranges::any_of(stages_[i]->outputs, counts) ||
-           std::any_of(cluster_.merges.begin(), cluster_.merges.end(), [&](const Merge& merge) {
-             return merge.instance == static_cast<int>(i) && merge.how == How::TwoPass;
-           });
+    const FirstPass does = first_pass_of(stages_, cluster_);
+    for (std::size_t o = 0; o < stages_[i]->outputs.size(); ++o)
+      if (does(i, o) != InFirstPass::Nothing) return true;
+    return false;
   }
 
   /// What a stage with two passes reads is computed in both of them. It has to be the same the second time:

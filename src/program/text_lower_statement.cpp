@@ -446,7 +446,7 @@ void Lowering::general(const Statement& s, Frame& frame) {
   for (std::size_t i = 0; i < ast.outs.size(); ++i) {
     const OutAst& out = ast.outs[i];
     const bool known = std::any_of(out.combines.begin(), out.combines.end(), [&](const CombineAst& c) {
-      return c.word == "seq" || c.word == "last" || (c.word == "scan" && out.at.empty());
+      return c.word == "seq" || c.word == "last" || ((c.word == "scan" || c.word == "scan_right") && out.at.empty());
     });
     if (!known || scope.names.contains(out.name)) continue;
     own[i] = general_array(out.name, out.type, out.place, frame);

@@ -103,7 +103,7 @@ class Common {
   static bool is_pure(const Stage& stage) {
     return stage.effects.empty() && stage.hints.empty() && !any_is<Seq>(stage) &&
            std::none_of(stage.outputs.begin(), stage.outputs.end(),
-                        [&](const Output& output) { return reads(stage, output.array); });
+                        [&](const Output& output) { return !is_running(output) && reads(stage, output.array); });
   }
 
   void take_over(const Stage& first, const Stage& second) {
@@ -130,11 +130,18 @@ class Common {
   Key key_of(const Stage& stage) {
     std::map<DimId, Expr> dims;
     std::map<SymbolId, Expr> own;
+    std::map<ArrayId, Expr> running;
     for (std::size_t d = 0; d < stage.dims.size(); ++d)
       dims[stage.dims[d].id] = pool_.arg(static_cast<int>(d), Scalar::I64);
     for (const SymbolId length : lengths_born_in(program_, stage))
       own.emplace(length, pool_.arg(1000 + static_cast<int>(own.size()), Scalar::I64));
+    for (const Output& output : stage.outputs)
+      if (is_running(output))
+        running.emplace(output.array,
+                        pool_.arg(2000 + static_cast<int>(running.size()), program_[output.array].type));
     Rewriter positions(pool_, [&](Expr node) -> Expr {
+      if (const auto* read = as<Read>(node); read && running.contains(read->array))
+        return running.at(read->array);
       if (const auto* index = as<IndexRef>(node); index && dims.contains(index->dim))
         return dims.at(index->dim);
       if (const auto* size = as<SizeRef>(node); size && own.contains(size->symbol))

@@ -32,7 +32,7 @@ bool settle_chosen_sizes(Program& program, Notes& notes);
 /// Makes collections that take a value at every point ordinary arrays, and counts those that nobody reads.
 bool know_lengths(Program& program, Notes& notes);
 
-/// Counts the elements of rows that nobody reads.
+/// Counts the elements of rows where only that number is asked for.
 bool count_rows(Region& region, Notes& notes);
 
 /// Makes arrays in which rows of equal length lie one after the other arrays of rows.

@@ -1,5 +1,5 @@
-// Rows that are only counted. Of a collection of rows that nobody reads, whose places are only asked for to
-// know how long a row is, the lengths of the rows are all that is left.
+// Rows that are counted. Who asks for where a row begins and ends only to know how long it is reads a number
+// for each row, which the loop that makes the row counts; if nobody needs more of the rows, that is all it does.
 #include "simplify/passes.h"
 
 #include "program/edit.h"
@@ -21,11 +21,8 @@ class RowLengths {
   bool run() {
     bool changed = false;
     for (Stage& stage : region_.stages)
-      for (Output& output : stage.outputs)
-        if (are_rows(stage, output) && only_lengths(stage, output)) {
-          count(stage, output);
-          changed = true;
-        }
+      for (std::size_t o = 0; o < stage.outputs.size(); ++o)
+        if (are_rows(stage, stage.outputs[o])) changed = count(stage, o) || changed;
     return changed;
   }
 
@@ -72,33 +69,54 @@ class RowLengths {
     return true;
   }
 
-  void count(Stage& stage, Output& output) {
+  /// A stage that asks for lengths and does not go through the rows itself.
+  bool asks(const Stage& stage, ArrayId offsets) const {
+    bool found = false, through = false;
+    for (const Dim& dim : stage.dims)
+      for (const Expr e : {dim.lo, dim.hi}) through = through || (e && mentions(e, offsets));
+    for_each_expr(stage, [&](Expr root) {
+      visit(root, [&](Expr node) { found = found || is_length_of_row(node, offsets); });
+    });
+    return found && !through && std::holds_alternative<Formula>(stage.body);
+  }
+
+  bool count(Stage& stage, std::size_t position) {
+    const ArrayId array = stage.outputs[position].array, offsets = *stage.outputs[position].offsets;
+    const bool only = only_lengths(stage, stage.outputs[position]);
+    const auto reads_lengths = [&](const Stage& reader) { return only || asks(reader, offsets); };
+    if (!only && std::ranges::none_of(region_.stages, reads_lengths)) return false;
     NewNames names(program_);
-    const ArrayId offsets = *output.offsets;
-    const std::string name = program_[output.array].name;
+    const std::string name = program_[array].name;
     const Dim& rows = stage.dims.front();
-    const ArrayId lengths =
-        program_.add_array(names.like(name + "_lengths"), Scalar::I64, {rows.hi}, output.place);
-    notes_.done.push_back({"length",
-                           {stage.name},
-                           "nobody needs the elements of '" + name + "': its rows are only counted",
-                           output.place});
-    const Operator plus = builtin_operator(pool_, Prim::Add, Scalar::I64);
-    output.array = lengths;
-    output.offsets.reset();
-    std::fill(output.combine.begin() + 1, output.combine.end(), Combine(Fold{plus}));
-    output.at = {pool_.index(rows.id)};
-    output.value = pool_.integer(1);
+    Output lengths = stage.outputs[position];
+    lengths.array = program_.add_array(names.like(name + "_lengths"), Scalar::I64, {rows.hi}, lengths.place);
+    lengths.offsets.reset();
+    std::fill(lengths.combine.begin() + 1, lengths.combine.end(),
+              Combine(Fold{builtin_operator(pool_, Prim::Add, Scalar::I64)}));
+    lengths.at = {pool_.index(rows.id)};
+    lengths.value = pool_.integer(1);
     const std::function<Expr(Expr)> lengths_of = [&](Expr root) {
       return rewrite(pool_, root, [&](Expr node) -> Expr {
         if (!is_length_of_row(node, offsets)) return {};
-        return pool_.read(lengths, Scalar::I64, {lengths_of(node->args[1]->args.front())}, node->place);
+        return pool_.read(lengths.array, Scalar::I64, {lengths_of(node->args[1]->args.front())}, node->place);
       });
     };
-    for (Stage& reader : region_.stages)
+    for (Stage& reader : region_.stages) {
+      if (!reads_lengths(reader)) continue;
       for_each_slot(reader, [&](Expr& slot) {
         if (slot) slot = lengths_of(slot);
       });
+    }
+    notes_.done.push_back({"length",
+                           {stage.name},
+                           only ? "nobody needs the elements of '" + name + "': its rows are only counted"
+                                : "the elements of the rows of '" + name + "' are counted where they are made",
+                           lengths.place});
+    if (only)
+      stage.outputs[position] = std::move(lengths);
+    else
+      stage.outputs.push_back(std::move(lengths));
+    return true;
   }
 
   Region& region_;

@@ -24,6 +24,7 @@ class Rows {
 
   bool run() {
     bool changed = false;
+    for (Stage& stage : region_.stages) changed = begin_at_zero(stage) || changed;
     for (const Stage& stage : region_.stages)
       for (const Output& output : stage.outputs)
         for (std::size_t d = 0; d < output.at.size(); ++d)
@@ -35,6 +36,61 @@ class Rows {
   }
 
  private:
+  /// Loops over one of several rows of equal length run over the places in the row.
+  bool begin_at_zero(Stage& stage) {
+    if (!std::holds_alternative<Formula>(stage.body)) return false;
+    bool changed = false;
+    for (std::size_t d = 1; d < stage.dims.size(); ++d) {
+      Dim& dim = stage.dims[d];
+      const Expr length = dim.hi && !dim.condition ? length_of_row(dim.lo, dim.hi) : Expr{};
+      if (!length) continue;
+      const Expr begin = dim.lo, place = pool_.index(dim.id);
+      const bool written = std::ranges::any_of(stage.outputs, [&](const Output& output) {
+        return is<Scan>(output.combine[d]) || is<Seq>(output.combine[d]);
+      });
+      if (written) continue;
+      for_each_slot(stage, [&](Expr& slot) {
+        if (!slot) return;
+        slot = rewrite(pool_, slot, [&](Expr node) {
+          return node == place ? pool_.apply(Prim::Add, {begin, place}) : Expr{};
+        });
+      });
+      dim.lo = pool_.integer(0);
+      dim.hi = length;
+      changed = true;
+    }
+    return changed;
+  }
+
+  /// The length, if a range goes from row * length to where the next row begins; null if it does not.
+  Expr length_of_row(Expr lo, Expr hi) const {
+    const Apply* product = as<Apply>(lo);
+    if (!product || product->prim != Prim::Mul) return {};
+    for (const std::size_t k : {0, 1}) {
+      const Expr row = lo->args[k], length = lo->args[1 - k];
+      if (!as<IndexRef>(row)) continue;
+      const Expr next = divided(hi, length);
+      const Apply* sum = as<Apply>(next ? next : hi);
+      if (!sum || sum->prim != Prim::Add) continue;
+      const Expr more = next ? pool_.integer(1) : length, from = next ? row : lo;
+      const auto& parts = (next ? next : hi)->args;
+      if ((parts[0] == from && parts[1] == more) || (parts[1] == from && parts[0] == more)) return length;
+    }
+    return {};
+  }
+
+  /// Does a condition say nothing but that a place is in a row?
+  bool is_inside_row(Expr condition, Expr place, Expr length) const {
+    const Apply* both = as<Apply>(condition);
+    if (!both || both->prim != Prim::And) return false;
+    const auto is = [&](Expr e) {
+      return e == pool_.apply(Prim::Le, {pool_.integer(0), place}) ||
+             e == pool_.apply(Prim::Ge, {place, pool_.integer(0)}) ||
+             e == pool_.apply(Prim::Lt, {place, length});
+    };
+    return is(condition->args[0]) && is(condition->args[1]);
+  }
+
   /// A product with this length, without it; null if it is none.
   static Expr divided(Expr e, Expr length) {
     const Apply* apply = as<Apply>(e);
@@ -46,6 +102,10 @@ class Rows {
   /// Takes a subscript apart, if it is seen that the place is in the row.
   std::optional<Split> taken_apart(Expr subscript, Expr length, const Stage& stage) const {
     if (const Expr row = divided(subscript, length)) return Split{row, pool_.integer(0)};
+    if (as<Select>(subscript)) {
+      const auto there = taken_apart(subscript->args[1], length, stage);
+      return there && is_inside_row(subscript->args[0], there->place, length) ? there : std::nullopt;
+    }
     const Apply* apply = as<Apply>(subscript);
     if (!apply || apply->prim != Prim::Add) return std::nullopt;
     for (const std::size_t k : {0, 1}) {
