@@ -54,6 +54,7 @@ void ClusterBuilder::run() {
   if (freedom_.from_below) std::reverse(sharing.begin(), sharing.end());
   for (const int set : sharing) share_with_producers(set);
   share_with_siblings();
+  explain_blocks();
   const auto without_inner = std::stable_partition(result_.not_done.begin(), result_.not_done.end(),
                                                    [](const Reason& why) { return why.code != "scalar"; });
   result_.not_done.insert(without_inner, not_one.begin(), not_one.end());
@@ -75,6 +76,23 @@ std::set<ArrayId> walked_by(const Stage& stage) {
 }
 
 }  // namespace
+
+/// What is read in a block stays outside of it.
+void ClusterBuilder::explain_blocks() {
+  for (std::size_t s = 0; s < region_.stages.size(); ++s) {
+    const Stage& stage = joiner_[static_cast<int>(s)];
+    if (std::holds_alternative<Formula>(stage.body)) continue;
+    for (const ArrayId array : reads_of(region_.program, stage)) {
+      const int definer = joiner_.uses().definer(array);
+      if (definer < 0 || definer == static_cast<int>(s)) continue;
+      result_.not_done.push_back({"block",
+                                  {names_[index(definer)], stage.name},
+                                  "'" + names_[index(definer)] + "' is not part of '" + stage.name + "': '" +
+                                      region_.program[array].name + "' is read in a block, and computed before",
+                                  stage.place});
+    }
+  }
+}
 
 void ClusterBuilder::find_dependences() {
   std::map<std::string, int> last_effect;
@@ -142,6 +160,10 @@ bool ClusterBuilder::may_fuse(int a, int b) const {
 /// Why two sets cannot become one, or had better not.
 std::optional<Reason> ClusterBuilder::why_not_one(const Set& first, const Set& second, int a, int b,
                                                   bool siblings) const {
+  // Asked first of siblings: there may be many.
+  if (siblings && streams(first.holder, second.holder) > most_streams &&
+      !has_hint(joiner_[first.holder], Hint::Always) && !has_hint(joiner_[second.holder], Hint::Always))
+    return reason("streams", a, b, "one loop would walk too many arrays");
   if (auto apart = joiner_.why_not(first.holder, second.holder)) return apart;
   const bool always =
       has_hint(joiner_[first.holder], Hint::Always) || has_hint(joiner_[second.holder], Hint::Always);
@@ -181,7 +203,8 @@ std::optional<Reason> ClusterBuilder::join(int a, int b, bool siblings) {
   Set &first = sets_[index(a)], &second = sets_[index(b)];
   if (is_set_between(a, b) || is_set_between(b, a))
     return reason("cycle", a, b, "what is computed between them needs the one and is needed by the other");
-  if (sets_before(a).contains(b)) return reason("cycle", a, b, "they need each other");
+  if (sets_before(a).contains(b))
+    return reason("cycle", a, b, "the first needs what is computed together with the second");
   if (auto apart = why_not_one(first, second, a, b, siblings)) return apart;
   const std::string before = joiner_[first.holder].name, after = joiner_[second.holder].name;
   result_.done.push_back({siblings ? "horizontal" : "vertical",
@@ -339,7 +362,9 @@ void ClusterBuilder::share_with_siblings() {
       };
       auto apart =
           loses_lanes(set) || loses_lanes(other)
-              ? std::optional(reason("lanes", other, set, "only one of them takes many points at once"))
+              ? std::optional(reason("lanes", other, set,
+                                     "'" + joiner_[sets_[index(loses_lanes(set) ? set : other)].holder].name +
+                                         "' takes many points at once, in lanes"))
               : share(group, group_of_[index(set)]);
       if (apart && apart->code != "cycle")  // that has been said
         result_.not_done.push_back(std::move(*apart));

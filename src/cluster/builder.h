@@ -42,6 +42,7 @@ class ClusterBuilder {
 
   static std::size_t index(int position) { return static_cast<std::size_t>(position); }
 
+  void explain_blocks();
   void find_dependences();
   std::set<int> sets_before(int set) const;
   bool is_set_between(int first, int second) const;

@@ -189,9 +189,8 @@ Expr SharedNest::read_instead(Expr root, const std::map<ArrayId, ArrayId>& array
 void SharedNest::find_early() {
   std::vector<const Stage*> stages;
   for (const Stage& stage : stages_) stages.push_back(&stage);
-  early_ = needed_in_first_pass(stages, [&](std::size_t i, std::size_t output) {
-    return members_[i].in_first_pass(output);
-  });
+  early_ = needed_in_first_pass(
+      stages, [&](std::size_t i, std::size_t output) { return members_[i].in_first_pass(output); });
   for (StageNest& member : members_) member.need_early(early_);
 }
 

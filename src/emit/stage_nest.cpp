@@ -134,7 +134,8 @@ bool StageNest::active_first(const Role& role) const {
 
 InFirstPass StageNest::in_first_pass(std::size_t output) const {
   const Role& role = roles_[output];
-  if (role.shape == Shape::Append) return role.grows || role.sliced ? InFirstPass::Nothing : InFirstPass::Counts;
+  if (role.shape == Shape::Append)
+    return role.grows || role.sliced ? InFirstPass::Nothing : InFirstPass::Counts;
   return role.schedule.merge == How::TwoPass ? InFirstPass::Computes : InFirstPass::Nothing;
 }
 
@@ -367,8 +368,7 @@ bool StageNest::adds_up(int level) const {
     if (!active(role)) return true;
     const Scan* scan = std::get_if<Scan>(&role.output->combine[levels_[level].dim]);
     if (scan)
-      return only_learns(role) && scan->op.prim &&
-             !role.running_seen && regroups(t_.program(), scan->op);
+      return only_learns(role) && scan->op.prim && !role.running_seen && regroups(t_.program(), scan->op);
     return role.shape == Shape::Append;
   });
 }

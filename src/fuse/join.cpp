@@ -103,7 +103,8 @@ class Judge {
   bool in_order() {
     for (const Effect& mine : first_.effects)
       for (const Effect& other : second_.effects)
-        if (mine.kind == other.kind) return no("effect-order", "both " + mine.kind + ", one after the other");
+        if (mine.kind == other.kind)
+          return no("effect-order", "'" + mine.kind + "' happens in both, and keeps its order");
     const auto any_order = [](const Stage& stage) {
       return stage.effects.empty() && std::all_of(stage.outputs.begin(), stage.outputs.end(), all_are<Cat>);
     };

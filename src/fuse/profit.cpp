@@ -86,7 +86,9 @@ bool calls_library(const Program& program, Expr root) {
 }  // namespace
 
 bool is_for_lanes(const Program& program, const Stage& stage, int operations) {
-  if (operations <= cheap_operations || !std::holds_alternative<Formula>(stage.body)) return false;
+  if (operations <= cheap_operations || !std::holds_alternative<Formula>(stage.body) ||
+      takes_single_points(stage))
+    return false;
   bool calls = false;
   for_each_expr(stage, [&](Expr root) { calls = calls || calls_library(program, root); });
   return !calls && !runs_in_order(program, stage);

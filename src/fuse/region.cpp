@@ -92,13 +92,18 @@ void move_uses(std::map<Id, std::set<int>>& users, std::set<Id>& from, std::set<
 
 }  // namespace
 
-void UseTable::merge(int producer, int consumer, const std::set<ArrayId>& gone) {
+void UseTable::merge(int producer, int consumer, const std::set<ArrayId>& gone,
+                     const std::set<SymbolId>& lengths) {
   for (const ArrayId array : gone) {
     for (const int reader : readers(array)) reads_[static_cast<std::size_t>(reader)].erase(array);
     readers_.erase(array);
     definer_.erase(array);
   }
   const auto from = static_cast<std::size_t>(producer), to = static_cast<std::size_t>(consumer);
+  for (const SymbolId length : lengths) {
+    for (const int user : users(length)) sizes_[static_cast<std::size_t>(user)].erase(length);
+    users_.erase(length);
+  }
   move_uses(readers_, reads_[from], reads_[to], producer, consumer);
   move_uses(users_, sizes_[from], sizes_[to], producer, consumer);
 }
@@ -113,6 +118,12 @@ void UseTable::share(int producer, int consumer) {
     users_[symbol].insert(consumer);
     sizes_[to].insert(symbol);
   }
+}
+
+std::set<SymbolId> lengths_gone(const Program& program, const Stage& producer, const Stage& both) {
+  std::set<SymbolId> lengths = lengths_born_in(program, producer);
+  for (const SymbolId length : lengths_born_in(program, both)) lengths.erase(length);
+  return lengths;
 }
 
 std::set<SymbolId> lengths_born_in(const Program& program, const Stage& stage) {

@@ -37,8 +37,8 @@ class UseTable {
   /// Arrays that a stage reads in its own expressions.
   const std::set<ArrayId>& reads(int stage) const { return reads_[static_cast<std::size_t>(stage)]; }
 
-  /// The producer has become part of the consumer, and some of its arrays are gone.
-  void merge(int producer, int consumer, const std::set<ArrayId>& gone);
+  /// The producer has become part of the consumer, and some of its arrays are gone, with these lengths.
+  void merge(int producer, int consumer, const std::set<ArrayId>& gone, const std::set<SymbolId>& lengths);
   /// The consumer computes what the producer does as well, and so reads what that reads.
   void share(int producer, int consumer);
 
@@ -54,6 +54,9 @@ class UseTable {
 
 /// The lengths of the collections that a stage fills, and the sizes that are born with a choice.
 std::set<SymbolId> lengths_born_in(const Program& program, const Stage& stage);
+
+/// The lengths that are born in the first of two stages and no longer in what became of both.
+std::set<SymbolId> lengths_gone(const Program& program, const Stage& producer, const Stage& both);
 
 /// Arrays of the producer that nobody needs if it becomes part of the consumer.
 std::set<ArrayId> gone_into(const Region& region, const UseTable& uses, int producer, int consumer);

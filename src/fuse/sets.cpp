@@ -19,8 +19,9 @@ void Joiner::join(int first, int second) {
   Stage& both = region_.stages[static_cast<std::size_t>(second)];
   Stage& empty = region_.stages[static_cast<std::size_t>(first)];
   both = joined(region_.program, empty, both, gone);
+  const std::set<SymbolId> lengths = lengths_gone(region_.program, empty, both);
   empty = Stage{};
-  uses_.merge(first, second, gone);
+  uses_.merge(first, second, gone, lengths);
 }
 
 namespace {

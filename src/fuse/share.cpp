@@ -33,7 +33,8 @@ class Judge {
     ranges();
     for (const Effect& mine : first_.effects)
       for (const Effect& other : second_.effects)
-        if (mine.kind == other.kind) refuse("effect-order", "both " + mine.kind + ", one after the other");
+        if (mine.kind == other.kind)
+          refuse("effect-order", "'" + mine.kind + "' happens in both, and keeps its order");
     for (const SymbolId length : lengths_born_in(program_, first_))
       if (uses(second_, length))
         refuse("length", "'" + second_.name + "' needs a length that is only known afterwards");
@@ -182,8 +183,8 @@ std::optional<Reason> why_decides_too_early(const Program& program, std::span<co
   return Reason{"whole",
                 {stages.front()->name, last.name},
                 "'" + stages.front()->name + "' and '" + last.name +
-                    "' share no loop: how much there will be depends on '" + program[*array].name +
-                    "', and parts of the loop would have to know it before",
+                    "' share no loop: in its first pass a part would need '" + program[*array].name +
+                    "', which it knows when those before it are added up",
                 last.place};
 }
 

@@ -100,6 +100,8 @@ Expr neutral(Prim prim, const std::vector<Expr>& operands) {
       if (is_integer_literal(b, 0)) return a;
       return is_integer_literal(a, 0) ? b : Expr{};
     case Prim::Sub: return is_integer_literal(b, 0) ? a : Expr{};
+    case Prim::Min:
+    case Prim::Max: return a == b ? a : Expr{};
     case Prim::Mul:
       if (is_integer_literal(b, 1) || is_integer_literal(a, 0)) return a;
       return is_integer_literal(a, 1) || is_integer_literal(b, 0) ? b : Expr{};

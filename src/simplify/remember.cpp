@@ -82,16 +82,17 @@ class Remember {
   /// Nothing if it is done, or why it cannot be.
   std::optional<std::string> carry(int p) {
     const Stage& producer = stage(p);
+    if (!producer.effects.empty()) return "it has effects of its own";
     if (!is_map(producer) || producer.outputs.size() != 1 ||
         producer.outputs.front().at.front() != pool_.index(producer.dims.front().id))
-      return "it has other than one value for each step of one loop";
+      return "it does not have one value for each step of a loop";
     const ArrayId array = producer.outputs.front().array;
     const UseTable uses(region_);
     if (uses.is_held(array) || uses.readers(array).size() != 1)
       return "'" + program_[array].name + "' is needed by other than one stage";
     const int c = *uses.readers(array).begin();
     const std::string reader = "'" + stage(c).name + "'";
-    if (!is_map(stage(c))) return reader + " has other than one value for each step of one loop";
+    if (!is_map(stage(c))) return reader + " does not have one value for each step of a loop";
     const auto places = distances(stage(c), array);
     if (!places) return reader + " reads it at places that are not at a fixed distance";
     const std::int64_t first = *places->begin(), last = *places->rbegin();

@@ -1,5 +1,6 @@
 // Rows that are counted. Who asks for where a row begins and ends only to know how long it is reads a number
-// for each row, which the loop that makes the row counts; if nobody needs more of the rows, that is all it does.
+// for each row, which the loop that makes the row counts; if nobody needs more of the rows, that is all it
+// does.
 #include "simplify/passes.h"
 
 #include "program/edit.h"
@@ -56,35 +57,30 @@ class RowLengths {
       return false;
     for (const int user : uses.users(total->symbol))
       if (&region_.stages[static_cast<std::size_t>(user)] != &stage) return false;
-    for (const int reader : uses.readers(offsets)) {
-      bool only = true;
-      for_each_expr(region_.stages[static_cast<std::size_t>(reader)], [&](Expr root) {
-        const Expr rest = rewrite(pool_, root, [&](Expr node) {
-          return is_length_of_row(node, offsets) ? pool_.arg(0, Scalar::I64) : Expr{};
-        });
-        only = only && !mentions(rest, offsets);
-      });
-      if (!only) return false;
-    }
-    return true;
+    return std::ranges::all_of(uses.readers(offsets), [&](int reader) {
+      return asks_for_lengths_only(region_.stages[static_cast<std::size_t>(reader)], offsets);
+    });
   }
 
-  /// A stage that asks for lengths and does not go through the rows itself.
-  bool asks(const Stage& stage, ArrayId offsets) const {
-    bool found = false, through = false;
-    for (const Dim& dim : stage.dims)
-      for (const Expr e : {dim.lo, dim.hi}) through = through || (e && mentions(e, offsets));
+  /// Does a stage ask for the lengths of rows, and for nothing else that their places tell?
+  bool asks_for_lengths_only(const Stage& stage, ArrayId offsets) const {
+    bool asks = false, only = std::holds_alternative<Formula>(stage.body);
     for_each_expr(stage, [&](Expr root) {
-      visit(root, [&](Expr node) { found = found || is_length_of_row(node, offsets); });
+      const Expr rest = rewrite(pool_, root, [&](Expr node) {
+        const bool length = is_length_of_row(node, offsets);
+        asks = asks || length;
+        return length ? pool_.arg(0, Scalar::I64) : Expr{};
+      });
+      only = only && !mentions(rest, offsets);
     });
-    return found && !through && std::holds_alternative<Formula>(stage.body);
+    return asks && only;
   }
 
   bool count(Stage& stage, std::size_t position) {
     const ArrayId array = stage.outputs[position].array, offsets = *stage.outputs[position].offsets;
     const bool only = only_lengths(stage, stage.outputs[position]);
-    const auto reads_lengths = [&](const Stage& reader) { return only || asks(reader, offsets); };
-    if (!only && std::ranges::none_of(region_.stages, reads_lengths)) return false;
+    const auto asks = [&](const Stage& reader) { return asks_for_lengths_only(reader, offsets); };
+    if (std::ranges::none_of(region_.stages, asks)) return false;
     NewNames names(program_);
     const std::string name = program_[array].name;
     const Dim& rows = stage.dims.front();
@@ -102,15 +98,16 @@ class RowLengths {
       });
     };
     for (Stage& reader : region_.stages) {
-      if (!reads_lengths(reader)) continue;
+      if (!asks(reader)) continue;
       for_each_slot(reader, [&](Expr& slot) {
         if (slot) slot = lengths_of(slot);
       });
     }
     notes_.done.push_back({"length",
                            {stage.name},
-                           only ? "nobody needs the elements of '" + name + "': its rows are only counted"
-                                : "the elements of the rows of '" + name + "' are counted where they are made",
+                           only
+                               ? "nobody needs the elements of '" + name + "': its rows are only counted"
+                               : "the elements of the rows of '" + name + "' are counted where they are made",
                            lengths.place});
     if (only)
       stage.outputs[position] = std::move(lengths);

@@ -174,7 +174,7 @@ class Vertical {
          "'" + stage(p).name + "' is computed inside of '" + stage(c).name + "' and needs no memory",
          stage(p).place});
     operations_[static_cast<std::size_t>(c)] += operations_[static_cast<std::size_t>(p)];
-    uses_.merge(p, c, gone);
+    uses_.merge(p, c, gone, lengths_gone(region_.program, stage(p), stage(c)));
     gone_.insert(p);
   }
 
