@@ -1100,6 +1100,34 @@ const Case cases[] = {
                                          q[i] = y[i] % 7
                                          c = concat(p, q)
                                          z = [ v * v | v in c, v > 2 ] })"},
+    {"AConcatenationOfFilters", {4, 0, 3}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> s { p = [ v | v in x, v > 0 ]
+                                         q = [ v + 1 | v in y, v < 5 ]
+                                         c = concat(p, q)
+                                         s = sum(k) c[k] * 2 })"},
+    {"AConcatenationOfFiltersIsTheResult", {3, 0, 2}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> (c, n) { p = [ v | v in x, v > 0 ]
+                                              q = [ v + 1 | v in y, v < 5 ]
+                                              c = concat(p, q)
+                                              n = len(c) })"},
+    {"AConcatenationOfFiltersAndAnArrayAndSeveralConsumers", {6, 0, 2}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> (c, z, s, t) { p = [ v | v in x, v > 0 ]
+                                                    q = [ v + 1 | v in y, v < 5 ]
+                                                    c = concat(p, y, q)
+                                                    z[k] = c[k] * k
+                                                    s = sum(k) c[k]
+                                                    t = [ v | v in c, v % 2 == 0 ] })"},
+    {"AConcatenationOfAFilterAndAFlatMap", {4, 1, 3}, {1, 1, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> h { p = [ v | v in x, v > 0 ]
+                                         q = [ i * v | v in y, i < v % 3 ]
+                                         c = concat(p, q)
+                                         h = group(+) [ (v % 3, v) | v in c ] })"},
+    // Here the length of one of them is needed before the other one.
+    {"AConcatenationOfFiltersOneOfWhichIsCounted", {4, 0, 2}, {4, 0, 2}, R"(
+      def f(x: i64[N], y: i64[M]) -> (c, r) { p = [ v | v in x, v > 0 ]
+                                              q = [ v + 1 | v in y, v < 5 ]
+                                              c = concat(p, q)
+                                              r = [ i | i < N, i < len(p) ] })"},
     {"AConcatenationBesideAnIndexOfItsName", {1, 1, 0}, {1, 1, 0}, R"(
       def f(x: i64[N], y: i64[M]) -> z { z = [ v + k | k < 3, v in concat(x, y) ] })"},
 };

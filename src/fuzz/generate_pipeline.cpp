@@ -105,4 +105,61 @@ void Generator::histograms(const Surroundings& around, std::vector<Stage>& into)
   }
 }
 
+/// Collections, and arrays, that a stage goes through one after the other.
+void Generator::concats(const Surroundings& around, std::vector<Stage>& into) {
+  const Type any = number_type(), type = is_narrow(any.scalar()) ? Type(Scalar::I64) : any;
+  std::vector<ArrayId> candidates, parts;
+  for (const ArrayId id : visible_) {
+    const std::vector<Extent>& shape = held_.at(id).shape;
+    if (program_[id].type == type && shape.size() == 1 && as<SizeRef>(shape[0].expr))
+      candidates.push_back(id);
+  }
+  for (auto count = rng_.between(2, 3); count > 0; --count) {
+    const bool fresh_one = candidates.empty() || rng_.chance(75);
+    parts.push_back(fresh_one ? collected(type, around, into) : rng_.pick(candidates));
+    if (fresh_one) passing_.insert(parts.back());
+  }
+  std::vector<Expr> ends;
+  for (const ArrayId id : parts) {
+    const Expr length = program_[id].shape[0];
+    ends.push_back(ends.empty() ? length : pool_.apply(Prim::Add, {ends.back(), length}));
+  }
+  for (auto readers = rng_.between(1, 2); readers > 0; --readers) {
+    Surroundings inside = around;
+    const NewDim dim = rectangular_dim(index_name("k", inside), extent(ends.back(), 1, 0), 0);
+    use(dim, inside);
+    const Expr k = pool_.index(dim.dim.id);
+    Expr element;
+    for (std::size_t p = parts.size(); p-- > 0;) {
+      const Expr at = p == 0 ? k : pool_.apply(Prim::Sub, {k, ends[p - 1]});
+      const Expr own = pool_.read(parts[p], type, std::vector{at});
+      element = element ? pool_.select(pool_.apply(Prim::Lt, {k, ends[p]}), own, element) : own;
+    }
+    Stage stage;
+    stage.dims.push_back(dim.dim);
+    Output output;
+    switch (rng_.below(3)) {
+      case 0:
+        output.combine = {Cat{}};
+        output.at = {k};
+        output.array = array(array_name("p"), type, {dim.cap});
+        break;
+      case 1: {
+        output.combine = {Append{}};
+        const std::string name = array_name("c");
+        output.array = born(name, type, name + "_len");
+        if (rng_.chance(60)) output.guard = condition(inside, 5);
+        break;
+      }
+      default:
+        output.combine = {Fold{some_operator(type, true)}};
+        output.array = array(array_name("t"), type, {});
+        break;
+    }
+    output.value = rng_.chance(30) ? element : pool_.apply(Prim::Add, {element, value(type, inside)});
+    stage.outputs.push_back(std::move(output));
+    finish(std::move(stage), into);
+  }
+}
+
 }  // namespace twill

@@ -165,6 +165,7 @@ class Generator {
   /// Several stages that read each other's elements, and folds of them, at the same place.
   void pipeline(const Surroundings& around, std::vector<Stage>& into);
   void histograms(const Surroundings& around, std::vector<Stage>& into);
+  void concats(const Surroundings& around, std::vector<Stage>& into);
 
   // ---- generate_stencil.cpp
   /// Several stages that read neighbours of each other's elements.

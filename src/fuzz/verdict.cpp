@@ -1,9 +1,9 @@
 // Judges one case: well-formed, round trip, and every plan against the interpreter.
 #include "fuzz/verdict.h"
 
+#include "base/isolate.h"
 #include "driver/agree.h"
 #include "driver/compile.h"
-#include "base/isolate.h"
 #include "fuzz/random_plan.h"
 #include "program/check.h"
 #include "program/text.h"

@@ -136,8 +136,8 @@ class ExprPool {
   /// All subscripts with rule Inside.
   Expr read(ArrayId array, Type element, std::vector<Expr> subscripts, Place place = {});
   /// An operation on literals that has a value is that value, bit for bit what `evaluate` says, and of
-  /// integers x+0, x-0 and x*1 are x and 0*x is 0: index expressions and sizes stay in a simple form, and
-  /// there is one way to write a number. Nothing else is simplified here.
+  /// integers x+0, x-0, x*1, min(x, x) and max(x, x) are x and 0*x is 0: index expressions and sizes stay in a
+  /// simple form, and there is one way to write a number. Nothing else is simplified here.
   Expr apply(Prim prim, std::vector<Expr> operands, Place place = {});
   Expr select(Expr condition, Expr then, Expr otherwise, Place place = {});
   /// The operand itself when it has the type already; literals are converted at once.

@@ -102,8 +102,9 @@ class Common {
 
   static bool is_pure(const Stage& stage) {
     return stage.effects.empty() && stage.hints.empty() && !any_is<Seq>(stage) &&
-           std::none_of(stage.outputs.begin(), stage.outputs.end(),
-                        [&](const Output& output) { return !is_running(output) && reads(stage, output.array); });
+           std::none_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& output) {
+             return !is_running(output) && reads(stage, output.array);
+           });
   }
 
   void take_over(const Stage& first, const Stage& second) {

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_set>
 
 namespace twill {
 
@@ -102,23 +101,6 @@ bool is_append(const Output& output) { return !output.combine.empty() && is<Appe
 
 SymbolId length_of(const Program& program, const Output& output) {
   return as<SizeRef>(program[output.array].shape.front())->symbol;
-}
-
-/// Can it be seen that a size is never negative?
-bool is_count(Expr root) {
-  std::unordered_set<const Node*> counts;
-  visit(root, [&](Expr e) {
-    const auto number = integer_of(e);
-    const auto* apply = as<Apply>(e);
-    const auto is = [&](std::size_t k) { return counts.contains(e->args[k].get()); };
-    bool count = as<SizeRef>(e) || (number && *number >= 0);
-    if (apply && (apply->prim == Prim::Add || apply->prim == Prim::Mul)) count = count || (is(0) && is(1));
-    if (apply && apply->prim == Prim::Div)
-      count = count || (is(0) && integer_of(e->args[1]).value_or(0) > 0);
-    if (apply && apply->prim == Prim::Max) count = count || is(0) || is(1);
-    if (count) counts.insert(e.get());
-  });
-  return counts.contains(root.get());
 }
 
 /// Is the bound the same wherever the stage runs, and a scalar that a shape may mention?

@@ -20,6 +20,9 @@ bool fuse_vertically(Region& region, Notes& notes);
 /// Carries the values of stages that say so from step to step of the loop that reads them.
 bool remember_values(Region& region, Notes& notes);
 
+/// Makes one collection of several that are gone through one after the other.
+bool join_collections(Region& region, Notes& notes);
+
 /// Makes filters part of a consumer that uses the positions of their elements, with a scan that counts.
 bool count_positions(Region& region, Notes& notes);
 

@@ -5,6 +5,7 @@
 #include "program/edit.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace twill {
 
@@ -220,6 +221,21 @@ bool depends_on(const Program& program, const Stage& stage, const Defined& defin
         for (const Expr extent : program[array].shape) look(extent);
   });
   return found;
+}
+
+bool is_count(Expr root) {
+  std::unordered_set<const Node*> counts;
+  visit(root, [&](Expr e) {
+    const auto number = integer_of(e);
+    const auto* apply = as<Apply>(e);
+    const auto is = [&](std::size_t k) { return counts.contains(e->args[k].get()); };
+    bool count = as<SizeRef>(e) || (number && *number >= 0);
+    if (apply && (apply->prim == Prim::Add || apply->prim == Prim::Mul)) count = count || (is(0) && is(1));
+    if (apply && apply->prim == Prim::Div) count = count || (is(0) && integer_of(e->args[1]).value_or(0) > 0);
+    if (apply && apply->prim == Prim::Max) count = count || is(0) || is(1);
+    if (count) counts.insert(e.get());
+  });
+  return counts.contains(root.get());
 }
 
 Expr zero_of(ExprPool& pool, const Type& type) {

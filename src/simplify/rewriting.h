@@ -111,6 +111,9 @@ bool depends_on(const Program& program, const Stage& stage, const Defined& defin
 /// Takes outputs out of a stage, with what its blocks compute for them: these are results by position.
 void keep_outputs(Stage& stage, const std::vector<bool>& stay);
 
+/// Can it be seen that a size is never negative?
+bool is_count(Expr size);
+
 /// Zero, false, or a record of these.
 Expr zero_of(ExprPool& pool, const Type& type);
 

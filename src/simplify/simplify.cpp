@@ -37,6 +37,7 @@ constexpr std::array passes = {
     Pass{"buckets", everywhere<fold_buckets>},
     Pass{"tables", everywhere<share_tables>},
     Pass{"zips", everywhere<unite_lengths>},
+    Pass{"concats", everywhere<join_collections>},
     Pass{"copies", everywhere<remove_copies>},
     Pass{"branches", everywhere<join_branches>},
     Pass{"remember", everywhere<remember_values>},
