@@ -45,6 +45,11 @@ void ClusterBuilder::run() {
     join_sibling(s, same_range);
     if (!sets_[index(s)].members.empty()) same_range.push_back(s);
   }
+  // What several siblings read may be read by them alone now.
+  const std::size_t said = result_.not_done.size();
+  for (int s = 0; s < count; ++s)
+    if (sets_[index(s)].members.size() > 1) join_producers(s);
+  result_.not_done.resize(said);
   // Why two stages do not even share their outer loops says more than why they are not one; but not if it is
   // that there are no others.
   std::vector<Reason> not_one;
@@ -88,7 +93,8 @@ void ClusterBuilder::explain_blocks() {
       result_.not_done.push_back({"block",
                                   {names_[index(definer)], stage.name},
                                   "'" + names_[index(definer)] + "' is not part of '" + stage.name + "': '" +
-                                      region_.program[array].name + "' is read in a block, and computed before",
+                                      region_.program[array].name +
+                                      "' is read in a block, and computed before",
                                   stage.place});
     }
   }

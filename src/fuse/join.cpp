@@ -247,9 +247,18 @@ class Judge {
     if (second_.dims.size() < 2) return nullptr;
     for (const Output& output : first_.outputs)
       if (output.offsets && is<Append>(output.combine.back()) && second_.dims[1].hi &&
-          mentions(second_.dims[1].hi, *output.offsets))
+          (mentions(second_.dims[1].hi, *output.offsets) ||
+           (reads(second_, output.array) && makes_rows_alike(output))))
         return &output;
     return nullptr;
+  }
+
+  /// Does the first stage make an element of a row for each index of the second one's inner loop?
+  bool makes_rows_alike(const Output& rows) const {
+    const Dim &mine = first_.dims.back(), &inner = second_.dims[1];
+    return first_.dims.size() == 2 && !rows.guard && integer_of(mine.lo) == 0 && integer_of(inner.lo) == 0 &&
+           !mine.condition && mine.hi &&
+           renamed(inner.hi, {{second_.dims.front().id, first_.dims.front().id}}) == mine.hi;
   }
 
   /// Where the row of the second stage's outermost index begins, or where the one after it does?
@@ -276,6 +285,24 @@ class Judge {
     return {};
   }
 
+  /// Does it say no more than that the index of the loop inside is one of the row's?
+  bool is_in_row(Expr e, const Output& rows) const {
+    const Apply* apply = as<Apply>(e);
+    if (!apply) return false;
+    const Expr place = program_.pool->index(second_.dims[1].id);
+    switch (apply->prim) {
+      case Prim::And: return is_in_row(e->args[0], rows) && is_in_row(e->args[1], rows);
+      case Prim::Le: return integer_of(e->args[0]) == 0 && e->args[1] == place;
+      case Prim::Lt: return e->args[0] == place && is_length_of_row(e->args[1], *rows.offsets);
+      default: return false;
+    }
+  }
+  /// What is read at a place in the collection if that is in the row, where it always is.
+  Expr place_in_row(Expr at, const Output& rows) const {
+    const bool checked = as<Select>(at) && makes_rows_alike(rows) && is_in_row(at->args[0], rows);
+    return after_begin_of_row(checked ? at->args[1] : at, *rows.offsets);
+  }
+
   std::optional<Meeting> through_rows() {
     Meeting meeting;
     meeting.collection = goes_through_rows();
@@ -293,7 +320,8 @@ class Judge {
     const Expr length = from_begin ? after_begin_of_row(inner.hi, offsets) : inner.hi;
     const bool whole =
         (from_begin && is_offset(inner.hi, offsets, 1)) ||
-        ((from_begin || integer_of(inner.lo) == 0) && length && is_length_of_row(length, offsets));
+        ((from_begin || integer_of(inner.lo) == 0) && length && is_length_of_row(length, offsets)) ||
+        makes_rows_alike(rows);
     if (!whole) return refuse("other-element", "'" + second_.name + "' goes through parts of " + all);
     if (uses_length_of_first())
       return refuse("length", "'" + second_.name + "' needs to know how long a collection has become");
@@ -303,8 +331,7 @@ class Judge {
       if (read.array != rows.array)
         return refuse("whole", quoted(read.array) + " is complete only after the whole loop");
       const Expr at = node->args.front();
-      if (read.rules.front() != Boundary::Inside ||
-          (from_begin ? at : after_begin_of_row(at, offsets)) != place)
+      if (read.rules.front() != Boundary::Inside || (from_begin ? at : place_in_row(at, rows)) != place)
         return refuse("other-element", "'" + second_.name + "' does not go through " + all + " one by one");
       meeting.values[node.get()] = element(rows);
     }

@@ -3,6 +3,7 @@
 #include "fuse/inline.h"
 #include "fuse/join.h"
 #include "fuse/share.h"
+#include "fuse/unread.h"
 #include "program/edit.h"
 
 #include <algorithm>
@@ -78,29 +79,6 @@ void recompute_stages(Region& region, std::set<int> positions) {
   }
 }
 
-/// Removes those of the arrays that nobody needs any more.
-void drop_unused(Region& region, const std::set<ArrayId>& arrays) {
-  if (arrays.empty()) return;
-  const UseTable uses(region);
-  for (std::size_t s = 0; s < region.stages.size(); ++s) {
-    Stage& stage = region.stages[s];
-    std::erase_if(stage.outputs, [&](const Output& output) {
-      if (!arrays.contains(output.array) || uses.is_held(output.array) ||
-          !uses.readers(output.array).empty() || stage.outputs.size() == 1)
-        return false;
-      // Its length may be needed, unless another output has the same.
-      const Expr length = region.program[output.array].shape.front();
-      const std::set<int>& users = uses.users(as<SizeRef>(length)->symbol);
-      const bool counted =
-          std::any_of(users.begin(), users.end(), [&](int user) { return user != static_cast<int>(s); });
-      return !counted || std::any_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& other) {
-        return &other != &output && is<Append>(other.combine.front()) &&
-               region.program[other.array].shape.front() == length;
-      });
-    });
-  }
-}
-
 /// Puts the stages of a list into the order of the sets, each set as one stage.
 void fuse_list(Region& region, const ClusterSets& list) {
   std::map<std::string_view, int> position;
@@ -139,6 +117,7 @@ void fuse_list(Region& region, const ClusterSets& list) {
   for (const auto& [name, where] : position) left_out.insert(where);
   position.clear();
   recompute_stages(region, std::move(left_out));
+  std::set<ArrayId> collections = collections_read(region);
   Joiner joiner(region);
   for (const std::vector<int>& members : sets) join_all(joiner, members);
   std::vector<Stage> fused;
@@ -152,7 +131,8 @@ void fuse_list(Region& region, const ClusterSets& list) {
     first += cluster.size();
   }
   region.stages = std::move(fused);
-  drop_unused(region, passed);
+  collections.merge(passed);
+  drop_unread(region, collections);
 }
 
 }  // namespace
