@@ -455,7 +455,49 @@ void ClusterBuilder::write_down() {
     list.clusters.push_back(std::move(cluster));
   };
   for (const int set : order_) place(group_of_[index(set)]);
+  explain_neighbours(list);
   result_.lists.push_back(std::move(list));
+}
+
+/// Loops that run one after the other, and of which nothing has been said.
+void ClusterBuilder::explain_neighbours(const ClusterSets& list) {
+  std::map<std::string, std::size_t> cluster_of;
+  for (std::size_t c = 0; c < list.clusters.size(); ++c)
+    for (const StageSet& set : list.clusters[c])
+      for (const std::string& name : set) cluster_of[name] = c;
+  std::set<std::pair<std::size_t, std::size_t>> said;
+  for (const Reason& reason : result_.not_done)
+    for (const std::string& a : reason.stages)
+      for (const std::string& b : reason.stages)
+        if (reason.code != "no-loop" && cluster_of.contains(a) && cluster_of.contains(b))
+          said.emplace(cluster_of.at(a), cluster_of.at(b));
+  for (std::size_t s = 0; s < names_.size(); ++s) {
+    const Stage& stage = region_.stages[s];
+    if (stage.name.empty() || !stage.dims.empty()) continue;
+    for (const ArrayId array : joiner_.uses().reads(static_cast<int>(s))) {
+      const int definer = joiner_.uses().definer(array);
+      if (definer < 0 || region_.program[array].rank() == 0) continue;
+      const std::string& maker = names_[index(definer)];
+      if (said.contains({cluster_of.at(maker), cluster_of.at(stage.name)})) continue;
+      result_.not_done.push_back({"single",
+                                  {maker, stage.name},
+                                  "'" + maker + "' is not part of '" + stage.name +
+                                      "': a single value reads '" + region_.program[array].name +
+                                      "' after the loop",
+                                  stage.place});
+    }
+  }
+  std::map<std::string, int> stage_of;
+  for (std::size_t s = 0; s < names_.size(); ++s) stage_of[names_[s]] = static_cast<int>(s);
+  for (std::size_t c = 0; c + 1 < list.clusters.size(); ++c) {
+    if (said.contains({c, c + 1})) continue;
+    const int a = set_of_[index(stage_of.at(list.clusters[c].back().back()))],
+              b = set_of_[index(stage_of.at(list.clusters[c + 1].front().back()))];
+    const Set &first = sets_[index(a)], &second = sets_[index(b)];
+    if (joiner_[first.holder].dims.empty() || joiner_[second.holder].dims.empty() || !may_fuse(a, b))
+      continue;
+    if (auto apart = why_not_one(first, second, a, b, true)) result_.not_done.push_back(std::move(*apart));
+  }
 }
 
 std::optional<Reason> ClusterBuilder::why_apart(int first, int second) {

@@ -65,6 +65,7 @@ class ClusterBuilder {
                                        const std::function<bool(int, int)>& already) const;
   std::optional<Reason> share(int a, int b);
   void write_down();
+  void explain_neighbours(const ClusterSets& list);
 
   Region& region_;
   Freedom freedom_;

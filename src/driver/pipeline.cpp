@@ -6,7 +6,9 @@
 #include "simplify/layout.h"
 #include "simplify/simplify.h"
 
+#include <algorithm>
 #include <array>
+#include <set>
 
 namespace twill {
 
@@ -101,6 +103,13 @@ void plan(Compilation& c) {
   // What the last choice says about two stages counts more than what was said before.
   c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());
   c.fused.insert(c.fused.end(), planned.sliced.begin(), planned.sliced.end());
+  // Nor is there anything to say about a stage that is not run.
+  std::set<std::string> left_out;
+  for (const Reason& reason : c.fused)
+    if (reason.code == "recomputed") left_out.insert(reason.stages.begin(), reason.stages.end());
+  std::erase_if(c.apart, [&](const Reason& reason) {
+    return std::ranges::any_of(reason.stages, [&](const std::string& s) { return left_out.contains(s); });
+  });
   c.plan = std::move(planned.plan);
   c.reasons.insert(c.reasons.end(), planned.reasons.begin(), planned.reasons.end());
 }

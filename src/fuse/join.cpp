@@ -228,9 +228,11 @@ class Judge {
     const auto inner = static_cast<std::ptrdiff_t>(meeting.depth) + 1;
     if (second_.dims.begin() + inner == second_.dims.end()) return true;
     const std::string loops = "'" + second_.name + "' has loops inside, and ";
-    if (std::any_of(first_.outputs.begin(), first_.outputs.end(),
-                    [&](const Output& output) { return !gone_.contains(output.array); }))
-      return no("depth", loops + quoted(meeting.collection->array) + " is needed elsewhere as well");
+    for (const Output& output : first_.outputs)
+      if (!gone_.contains(output.array))
+        return no("depth",
+                  loops + (is_running(output) ? "'" + first_.name + "' counts element by element"
+                                              : quoted(output.array) + " is needed elsewhere as well"));
     if (!first_.effects.empty()) return no("depth", loops + "'" + first_.name + "' has effects");
     const auto act_as_one = [&](const Output& output) { return acts_as_one(output, meeting.depth); };
     if (!meeting.collection->guard || std::all_of(second_.outputs.begin(), second_.outputs.end(), act_as_one))
@@ -371,7 +373,9 @@ class Judge {
       for (const auto& argument : effect.arguments)
         if (const Expr* e = std::get_if<Expr>(&argument)) look(*e);
     }
-    if (begin) return no("whole", "'" + second_.name + "' needs all of " + quoted(*rows.offsets));
+    if (begin)
+      return no("whole", "'" + second_.name + "' needs to know where in memory rows of " +
+                             quoted(rows.array) + " begin");
     // Every point of the loop over the row has its element in the row: then its index is the place.
     const bool one_by_one = !rows.guard && first_.dims.size() == 2 && integer_of(first_.dims[1].lo) == 0;
     if (place && (from_begin || !one_by_one))
@@ -406,6 +410,11 @@ class Judge {
       for (const Expr e : {output.value, output.guard, output.key}) look(e);
       if (is_map(output, index) || is_scan(output, index) || is_running(output)) continue;
       const Combine& combine = output.combine.front();
+      if (const auto* scan = std::get_if<Scan>(&combine); scan && !scan->op.identity)
+        return no("identity", quoted(output.array) +
+                                  " is scanned by an operator without an identity, which has no "
+                                  "value before the first of " +
+                                  elements);
       if (!is<Fold>(combine) && !is<Append>(combine) && !is<Scatter>(combine) && !is<Group>(combine))
         return no("combine", quoted(output.array) + " has one element for each of " + elements +
                                  (second_.dims.size() > 1 ? ", which loops of its own compute" : ""));

@@ -8,6 +8,7 @@
 #include "program/index_use.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -238,8 +239,24 @@ std::optional<Result<Stage, Reason>> over_points_of(Program& program, const Stag
     return !output.combine.empty() && is<Append>(output.combine.front()) &&
            program[output.array].shape.front() == length;
   };
-  std::erase_if(filling.outputs,
-                [&](const Output& output) { return !has_length(output) && !is_running(output); });
+  const auto is_read = [&](const Output& output) { return reads(second, output.array); };
+  const bool any_read = std::ranges::any_of(
+      first.outputs, [&](const Output& output) { return has_length(output) && is_read(output); });
+  bool taken = false;  // one of them tells which elements there are
+  for (std::size_t o = filling.outputs.size(); o-- > 0;) {
+    const Output& output = filling.outputs[o];
+    const bool collection = has_length(output) && (any_read ? is_read(output) : !taken);
+    taken = taken || collection;
+    const bool running =
+        is_running(output) &&
+        std::any_of(filling.outputs.begin() + static_cast<std::ptrdiff_t>(o) + 1, filling.outputs.end(),
+                    [&](const Output& later) {
+                      return std::ranges::any_of(std::array{later.value, later.guard},
+                                                 [&](Expr e) { return mentions(e, output.array); });
+                    });
+    if (!collection && !running)
+      filling.outputs.erase(filling.outputs.begin() + static_cast<std::ptrdiff_t>(o));
+  }
   std::set<ArrayId> gone;
   for (const Output& output : filling.outputs)
     if (has_length(output)) gone.insert(output.array);

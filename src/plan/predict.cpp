@@ -15,6 +15,9 @@ namespace {
 /// To compute a stage again saves at least this share of the whole time.
 constexpr double least_saving = 0.01;
 
+/// What takes one point after the other, instead of as many at once as there are lanes, takes so much longer.
+constexpr double without_lanes = 8;
+
 /// What stages and arrays cost.
 class Prices {
  public:
@@ -138,7 +141,8 @@ class Comparison {
   double more_work(Stage reader, const Stage& stage) const {
     const double before = prices_.work(reader);
     for (const Output& output : stage.outputs) inline_reads(region_.program, output, reader);
-    return prices_.work(reader) - before;
+    const double more = prices_.work(reader) - before;
+    return takes_single_points(reader) ? without_lanes * more : more;
   }
 
   /// Does another stage of the same pass read the array as well?

@@ -89,13 +89,13 @@ bool remove_dead(Region& region, Notes& notes) {
   std::vector<Stage> alive;
   for (std::size_t s = region.stages.size(); s-- > 0;) {
     Stage& stage = region.stages[s];
+    const std::set<SymbolId> born = lengths_born_in(region.program, stage);
     const auto is_needed = [&](const Output& output) {
       for (const ArrayId array : defined_arrays(output)) {
         if (needed.contains(array)) return true;
         for (const Expr extent : region.program[array].shape) {
           const auto* size = as<SizeRef>(extent);
-          const bool born = size && region.program[size->symbol].origin == Symbol::Origin::Born;
-          if (born && sizes.contains(size->symbol)) return true;
+          if (size && born.contains(size->symbol) && sizes.contains(size->symbol)) return true;
         }
       }
       return false;

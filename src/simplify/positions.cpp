@@ -104,6 +104,7 @@ class Positions {
     // Everything but reads of the collection itself, element by element.
     const auto elsewhere = [&](Expr root, bool in_subscripts) {
       bool found = false;
+      if (!root) return found;
       visit(rewrite(*program_.pool, root,
                     [&](Expr node) {
                       const auto* read = as<Read>(node);
@@ -120,7 +121,7 @@ class Positions {
       return found;
     };
     for (std::size_t d = 1; d < consumer.dims.size(); ++d)
-      if (!no(consumer.dims[d].lo) || !no(consumer.dims[d].hi)) return false;
+      if (elsewhere(consumer.dims[d].lo, true) || elsewhere(consumer.dims[d].hi, true)) return false;
     for (const Output& output : consumer.outputs) {
       if (output.value && elsewhere(output.value, true)) return false;
       const bool decides = may_decide(output);
