@@ -107,6 +107,63 @@ TEST(Range, AnEmptyListHasNoType) {
   }
 }
 
+TEST(Range, FoldsInAFunctionOfAnElement) {
+  Def f("distances");
+  auto x = f.input("x", i64, {f.size("N")});
+  auto y = f.input("y", i64, {f.size("M")});
+  const auto to_all = [&](Value v) { return range(y).map([=](Value u) { return (u - v) * (u - v); }); };
+  const auto p = range(x).map([&](Value v) { return to_all(v).sum(); }, "p");
+  const auto q = range(x).filter(
+      [&](Value v) { return range(y).filter([=](Value u) { return u < v; }).count() > 1; }, "q");
+  const auto g = range(x)
+                     .group_by([&](Value v) { return to_all(v).fold("min") % 3; })
+                     .map([&](Value v) { return v * range(y).sum(); })
+                     .sum("g");
+  f.result(p, q, g);
+  const Program program = f.program();
+  expect_same(program, R"(def distances(x: i64[N], y: i64[M]) -> (p, q, g) {
+    p = [ fold(+) [ (x_2 - x_1) * (x_2 - x_1) | x_2 in y ] | x_1 in x ]
+    q = [ x_3 | x_3 in x, fold(+) [ 1 | x_4 in y, x_4 < x_3 ] > 1 ]
+    g = group(+) [ (fold(min) [ (x_6 - x_5) * (x_6 - x_5) | x_6 in y ] % 3, x_5 * fold(+) [ x_7 | x_7 in y ]) | x_5 in x ]
+  })");
+  EXPECT_EQ(passes_of(program), 5);  // what is compared with all of y is compared for many x at once
+}
+
+/// What is said, and that it is said of a line of this file.
+std::string error_of(const std::function<void(Def&, const Var&)>& wrong) {
+  Def f("wrong");
+  const Var x = f.input("x", i64, {f.size("N")});
+  try {
+    wrong(f, x);
+    f.program();
+  } catch (const Error& error) {
+    const Diagnostic& first = error.diagnostics().front();
+    EXPECT_NE(std::string(error.what()).find("range_test.cpp:"), std::string::npos) << error.what();
+    return first.code + ": " + first.message;
+  }
+  return "no error";
+}
+
+TEST(Range, WhatAFunctionOfAnElementCannotDo) {
+  EXPECT_EQ(error_of([](Def& f, const Var& x) {
+              f.result(range(x).map([&](Value v) { return range(x).scan("+").sum() + v; }));
+            }),
+            "E0234: an array would have to be made in a function of an element, for every one of them");
+  EXPECT_EQ(error_of([](Def& f, const Var& x) {
+              f.result(range(x).flat_map([&](Value v) { return concat(range(x), list(f, {v})); }));
+            }),
+            "E0234: an array would have to be made in a function of an element, for every one of them");
+  EXPECT_EQ(error_of([](Def& f, const Var& x) {
+              f.result(range(x).map([&](Value v) {
+                range(x).print([](Value u) { return u; });
+                return v;
+              }));
+            }),
+            "E0115: the effect 'print' cannot happen in a function of an element, which is a value");
+  EXPECT_EQ(error_of([](Def& f, const Var& x) { f.result(range(x).filter([](Value v) { return v + 1; })); }),
+            "E0222: a condition is a bool, not 'i64'");
+}
+
 TEST(Range, GroupByFold) {
   const RecordType order = record("Order", {{"customer", i32}, {"amount", i64}});
   Def f("orders");

@@ -238,6 +238,8 @@ Var staged::array_of(const std::shared_ptr<DefState>& def, std::string name, con
   return Var(name_at_home(name, place, def->home), name, def);
 }
 
+Var staged::nameless(const std::shared_ptr<DefState>& def, const Value& value) { return Var(value, "", def); }
+
 Var Def::array(std::string name, Where where) const {
   return staged::array_of(state_, std::move(name), place_of(where));
 }

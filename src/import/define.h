@@ -27,6 +27,8 @@ namespace staged {
 struct DefState;
 struct RefState;
 Var array_of(const std::shared_ptr<DefState>& def, std::string name, const Place& place);
+/// A value that no statement defines.
+Var nameless(const std::shared_ptr<DefState>& def, const Value& value);
 }  // namespace staged
 
 /// An element of an array of a definition: a value to read or, on the left of `=`, what the statement
@@ -99,6 +101,7 @@ class Var : public Value {
  private:
   friend Var staged::array_of(const std::shared_ptr<staged::DefState>& def, std::string name,
                               const Place& place);
+  friend Var staged::nameless(const std::shared_ptr<staged::DefState>& def, const Value& value);
   Var(Value read, std::string name, std::shared_ptr<staged::DefState> def);
   Ref ref(const std::vector<Arg>& args, const Place& place) const;
 

@@ -14,6 +14,10 @@ std::string numbered(DefState& def, const std::string& what) {
 
 /// A name for the result of an operator: the one given, or one of its own.
 Var new_array(const std::shared_ptr<DefState>& def, const char* what, std::string name, const Where& where) {
+  if (def->describing > 0)
+    fail(Fault::User, "E0234", place_of(where),
+         "an array would have to be made in a function of an element, for every one of them",
+         "make the array before, outside of the function");
   if (name.empty()) name = numbered(*def, what);
   return staged::array_of(def, std::move(name), place_of(where));
 }
@@ -33,6 +37,15 @@ Value collected(const Value& element, const std::vector<Arg>& generators) {
 Value folded(const Op& op, const Value& element, const std::vector<Arg>& generators) {
   return staged::build({.kind = text::AstKind::Fold, .name = "fold", .op = op.name()}, element.arg().place(),
                        {element}, generators, uses_of(op));
+}
+
+/// A value of a statement of its own, or, in a function of every element, the fold itself.
+Var folded_or_named(const std::shared_ptr<DefState>& def, const char* what, std::string name,
+                    const Value& value, const Where& where) {
+  if (def->describing > 0) return staged::nameless(def, value);
+  const Var made = new_array(def, what, std::move(name), where);
+  made(where) = value;
+  return made;
 }
 
 }  // namespace
@@ -55,14 +68,20 @@ Range Range::next(const char* what, Description description, std::string name, c
   return Range(made);
 }
 
-Range::Description Range::inside(const std::function<Description()>& f) const {
+void Range::inside(const std::function<void()>& f) const {
   struct Describing {
     explicit Describing(DefState& def) : def_(def) { ++def_.describing; }
     ~Describing() { --def_.describing; }
     DefState& def_;
   };
   const Describing scope(*def_);
-  return f();
+  f();
+}
+
+Value Range::of_each(const std::function<Value()>& f) const {
+  std::optional<Value> value;
+  inside([&] { value = f(); });
+  return *value;
 }
 
 Var Range::array(std::string name, Where where) const {
@@ -75,16 +94,12 @@ Var Range::array(std::string name, Where where) const {
 
 Var Range::fold(const Op& op, std::string name, Where where) const {
   const Description own = describe(where);
-  const Var made = new_array(def_, "fold", std::move(name), where);
-  made(where) = folded(op, own.element, own.generators);
-  return made;
+  return folded_or_named(def_, "fold", std::move(name), folded(op, own.element, own.generators), where);
 }
 
 Var Range::count(std::string name, Where where) const {
   const Description own = describe(where);
-  const Var made = new_array(def_, "count", std::move(name), where);
-  made(where) = folded("+", 1, own.generators);
-  return made;
+  return folded_or_named(def_, "count", std::move(name), folded("+", 1, own.generators), where);
 }
 
 Range Range::scan(const Op& op, std::string name, Where where) const {
@@ -103,6 +118,10 @@ Range Range::when(const Value& condition, std::string name, Where where) const {
 
 void Range::add_effect(const std::string& kind, const Value& what, const Description& over,
                        const Where& where) const {
+  if (def_->describing > 0)
+    fail(Fault::User, "E0115", place_of(where),
+         "the effect '" + kind + "' cannot happen in a function of an element, which is a value",
+         "let a statement of its own go through the elements: xs.effect(...)");
   // Conditions stand in the effect, not among the generators.
   std::vector<Arg> generators;
   Arg guard;

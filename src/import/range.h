@@ -9,8 +9,9 @@
 //   f.result(total, by_customer);
 //
 // Every operator is a statement of the definition, and so a loop of its own that makes a collection: that
-// they become one loop and no collection is the compiler's work. Inside of the function that `flat_map` is
-// given, operators describe the inner collection and make no statements.
+// they become one loop and no collection is the compiler's work. Inside of a function that an operator is
+// given, which stands for what happens with every element, operators make no statements: they describe an
+// inner collection, or are the value that a fold of it has.
 #pragma once
 
 #include "import/define.h"
@@ -31,14 +32,14 @@ class Range {
   template <std::invocable<Value> F>
   Range map(F f, std::string name = {}, Where where = Where::current()) const {
     Description own = describe(where);
-    own.element = f(own.element);
+    own.element = of_each([&] { return f(own.element); });
     return next("map", std::move(own), std::move(name), where);
   }
 
   template <std::invocable<Value> F>
   Range filter(F passes, std::string name = {}, Where where = Where::current()) const {
     Description own = describe(where);
-    own.generators.push_back(passes(own.element));
+    own.generators.push_back(Arg(of_each([&] { return passes(own.element); }), where));
     return next("filter", std::move(own), std::move(name), where);
   }
 
@@ -46,9 +47,10 @@ class Range {
   template <std::invocable<Value> F>
   Range flat_map(F f, std::string name = {}, Where where = Where::current()) const {
     Description own = describe(where);
-    const Description inner = inside([&] { return Range(f(own.element)).describe(where); });
-    own.generators.insert(own.generators.end(), inner.generators.begin(), inner.generators.end());
-    own.element = inner.element;
+    std::optional<Description> inner;
+    inside([&] { inner = Range(f(own.element)).describe(where); });
+    own.generators.insert(own.generators.end(), inner->generators.begin(), inner->generators.end());
+    own.element = inner->element;
     return next("flat_map", std::move(own), std::move(name), where);
   }
 
@@ -59,7 +61,8 @@ class Range {
   template <std::invocable<Value> F>
   Grouping group_by(F key, Where where = Where::current()) const;
 
-  /// One value of all elements. Without elements it is the operator's identity.
+  /// One value of all elements, in a function of every element as well as in a statement of its own. Without
+  /// elements it is the operator's identity.
   Var fold(const Op& op, std::string name = {}, Where where = Where::current()) const;
   Var sum(std::string name = {}, Where where = Where::current()) const {
     return fold("+", std::move(name), where);
@@ -73,13 +76,13 @@ class Range {
   template <std::invocable<Value> F>
   void print(F f, Where where = Where::current()) const {
     const Description own = describe(where);
-    add_effect("print", f(own.element), own, where);
+    add_effect("print", of_each([&] { return f(own.element); }), own, where);
   }
   /// The same for an effect of a kind of its own.
   template <std::invocable<Value> F>
   void effect(const std::string& kind, F f, Where where = Where::current()) const {
     const Description own = describe(where);
-    add_effect(kind, f(own.element), own, where);
+    add_effect(kind, of_each([&] { return f(own.element); }), own, where);
   }
 
   /// The collection by name: for results, for `len`, for elements by position.
@@ -104,7 +107,9 @@ class Range {
 
   Description describe(const Where& where) const;
   Range next(const char* what, Description description, std::string name, const Where& where) const;
-  Description inside(const std::function<Description()>& f) const;
+  /// Runs a function of the user's, in which operators make no statements.
+  void inside(const std::function<void()>& f) const;
+  Value of_each(const std::function<Value()>& f) const;
   void add_effect(const std::string& kind, const Value& what, const Description& over,
                   const Where& where) const;
 
@@ -167,7 +172,7 @@ class Grouping {
   template <std::invocable<Value> F>
   Grouping map(F f) const {
     Grouping mapped = *this;
-    mapped.value_ = f(value_);
+    mapped.value_ = range_.of_each([&] { return f(value_); });
     return mapped;
   }
 
@@ -175,7 +180,8 @@ class Grouping {
   template <std::invocable<Bucket> F>
   Range map(F f, std::string name = {}, Where where = Where::current()) const {
     const auto [generator, bucket] = each_bucket(where);
-    return range_.next("buckets", {{generator}, f(bucket)}, std::move(name), where);
+    const Value made = range_.of_each([&, &of = bucket] { return f(of); });
+    return range_.next("buckets", {{generator}, made}, std::move(name), where);
   }
 
   /// Keys, and one value for each: `g.keys()(b)`, `g(b)`.
@@ -206,7 +212,7 @@ class Grouping {
 template <std::invocable<Value> F>
 Grouping Range::group_by(F key, Where where) const {
   Description own = describe(where);
-  const Value k = key(own.element);
+  const Value k = of_each([&] { return key(own.element); });
   return Grouping(*this, std::move(own.generators), k, own.element);
 }
 

@@ -250,6 +250,7 @@ void Lowering::report_unknown(const Ast& ast, Context& context) {
       array_without_subscripts(ast, context);
   }
   const bool names_array = base || (ast.kind == AstKind::Call && (ast.name == "len" || ast.name == "size"));
+  if (is_joint(ast)) return;  // its arrays stand there as a whole
   for (std::size_t i = names_array ? 1 : 0; i < ast.args.size(); ++i) report_unknown(*ast.args[i], context);
 }
 
@@ -275,8 +276,11 @@ Dim Lowering::declare_index(const std::string& name, const Place& place, const I
   if (!dim.hi) dim.hi = walked_extent(name, walked, context);
   if (!dim.hi) {
     for (const AstPtr& ast : walked) report_unknown(*ast, context);
+    const auto joint =
+        std::ranges::find_if(walked, [&](const AstPtr& ast) { return is_joint(*ast) && ast->name == "zip"; });
     error("E0233", place, "nothing tells how far '" + name + "' runs",
-          "no array has '" + name + "' alone as a subscript; write " + name + " < N");
+          joint != walked.end() ? "names of the parts of an element stand in parentheses: (a, b) in zip(x, y)"
+                                : "no array has '" + name + "' alone as a subscript; write " + name + " < N");
   }
   return dim;
 }
@@ -334,6 +338,12 @@ void Lowering::declare(const std::vector<Generator>& generators, std::vector<Ast
     const auto is_new = [&](const std::string& name) {
       const Binding* binding = context.scope->find(name);
       if (!binding) return true;
+      // An element that this list has just named.
+      if (std::any_of(generators.data(), &g, [&](const Generator& before) {
+            return before.kind == Generator::Kind::Element &&
+                   (before.name == name || std::ranges::find(before.parts, name) != before.parts.end());
+          }))
+        return false;
       if (std::holds_alternative<IndexBinding>(*binding)) return bare && !context.scope->names.contains(name);
       if (const auto* value = std::get_if<Value>(binding)) return bare && !value->expr->type.is(Scalar::Bool);
       if (const auto* array = std::get_if<View>(binding)) {

@@ -48,7 +48,7 @@ void Lowering::declare_joint(const Generator& g, const std::vector<Generator>& a
           "write " + g.a->name + "(a, b)");
   for (const AstPtr& arg : g.a->args) {
     if (arg->kind == AstKind::Name && !context.scope->find(arg->name)) unknown_name(*arg, context);
-    if (arg->kind == AstKind::Collect || is_joint(*arg))
+    if (arg->kind == AstKind::Collect || arg->kind == AstKind::List || is_joint(*arg))
       error("E0234", arg->place, "'" + g.a->name + "' joins arrays and collections that have names",
             "define it in a statement of its own: c = ...");
     const Collection* nested = collection(*arg, context);

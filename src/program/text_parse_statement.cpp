@@ -78,9 +78,7 @@ Statement Parser::statement() {
   } else if (at("for")) {
     s = for_statement();
   } else if (at_effect()) {
-    s.kind = Statement::Kind::For;
-    s.place = peek().place;
-    s.prints.push_back(print());
+    s = effect_statement();
   } else if (at("force") && peek(1).text == "(") {
     s.kind = Statement::Kind::Force;
     take();
@@ -93,6 +91,9 @@ Statement Parser::statement() {
   } else if (at("schedule") && peek(1).kind == TokenKind::Name) {
     errors_.push_back({Fault::Limit, "E0120", peek().place, "schedules are not supported", {}});
     throw Abandon{};
+  } else if (at_call()) {
+    unknown_effect();
+    s = effect_statement();
   } else {
     s = definition_statement();
   }
@@ -246,15 +247,36 @@ Statement Parser::for_statement() {
       const bool named = peek().kind == TokenKind::Name && peek(1).text == "(";
       if (!named)
         expected("'print' or another effect", "a 'for' holds effects; arrays are defined by formulas");
-      if (!at_effect())
-        errors_.push_back({Fault::User, "E0116", peek().place,
-                           "'" + peek().text + "' is no effect that the file declares",
-                           "write 'effect " + peek().text + "' beside the definitions"});
+      if (!at_effect()) unknown_effect();
       s.prints.push_back(print());
     });
   }
   close(start);
   return s;
+}
+
+Statement Parser::effect_statement() {
+  Statement s;
+  s.kind = Statement::Kind::For;
+  s.place = peek().place;
+  s.prints.push_back(print());
+  return s;
+}
+
+void Parser::unknown_effect() {
+  errors_.push_back({Fault::User, "E0116", peek().place,
+                     "'" + peek().text + "' is no effect that the file declares",
+                     "write 'effect " + peek().text + "' beside the definitions"});
+}
+
+/// A call that is a statement by itself.
+bool Parser::at_call() const {
+  if (peek().kind != TokenKind::Name || peek(1).text != "(" || peek(1).newline) return false;
+  std::size_t next = 2;
+  for (int open = 1; open > 0 && peek(next).kind != TokenKind::End; ++next)
+    open += peek(next).text == "(" ? 1 : peek(next).text == ")" ? -1 : 0;
+  const Token& after = peek(next);
+  return after.newline || after.text == "}" || after.text == ";" || after.kind == TokenKind::End;
 }
 
 bool Parser::at_effect() const {

@@ -43,6 +43,9 @@ class Parser {
   Statement if_statement();
   Statement for_statement();
   bool at_effect() const;
+  bool at_call() const;
+  void unknown_effect();
+  Statement effect_statement();
   PrintAst print();
   Target target();
   Statement stage();
