@@ -681,6 +681,7 @@ const Case cases[] = {
                                       a = [ p[0] + i | i < 8, i % 2 == 0 ]
                                       b = [ p[0] * i | i < 8, i % 2 == 0 ]
                                       c[k] = b[k] + 1 })"},
+    // Better than three loops: the first print shares the loop of what it prints, and stays before the second.
     {"APrintBetweenAProducerAndAnEffect", {3, 0, 1}, {2, 0, 0}, R"(
       def f(x: i64[N]) { p[i] = x[i] % 7
                          for v in p { print("a", v) }
@@ -1029,6 +1030,7 @@ const Case cases[] = {
       def f(x: i64[N]) -> (s, m) { c = [ [ v * j | j < v % 5, j != 2 ] | v in x ]
                                    s[i] = sum(j) c[i][j]
                                    m = [ [ w + 1 | w in r, w % 2 == 0 ] | r in c ] })"},
+    // The rows are made: that one of them is too short for its element is found out there.
     {"AnElementOfEachRowOfAnyLength", {2, 1, 2}, {2, 1, 2}, R"(
       def f(x: i64[N]) -> s { c = [ [ v * j | j < 1 + v % 5 ] | v in x ]
                               s[i] = c[i][0] })"},
@@ -1088,6 +1090,84 @@ const Case cases[] = {
       def f(x: i64[N]) -> y { p[i] = x[i] * (x[i] + 1) * (x[i] + 2) * (x[i] + 3) * (x[i] + 4) * (x[i] + 5) *
                                      (x[i] + 6) * (x[i] + 7) * (x[i] + 8) * (x[i] + 9)
                               y = [ v | v in p, v % 3 == 0 ] })"},
+    {"ReconstructedProducersOfEqualConstantsAndEqualSizes", {4, 0, 2}, {2, 0, 0}, R"(
+      def f(x: i64[N]) -> (a, b) { p[i < 100] = 3 * i + len(x)
+                                   a[i < 100] = p[i] % 7
+                                   q[i < N] = x[i] % 100
+                                   b[i < N] = q[i] + 1 })"},
+    {"AZipOfTwoReconstructedProducers", {3, 0, 2}, {1, 0, 0}, R"(
+      def f(n: i64) -> z { p[i < n] = 3 * i
+                           q[i < n] = i * i % 10
+                           z = [ a * b | (a, b) in zip(p, q) ] })"},
+    {"AnArrayThatIsUsedAndAnEffectOfIt", {2, 0, 0}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> p { p[i] = x[i] % 7
+                              for v in p { print(v) } })"},
+    // Better than two loops: the effects are of different kinds, and nobody can see their order.
+    {"APrintOfAProducerBesideAnEffectOfAnotherKind", {3, 0, 1}, {1, 0, 0}, R"(
+      effect note
+      def f(x: i64[N]) { p[i] = x[i] % 7
+                         for v in p { print(v) }
+                         for v in x { note(v) } })"},
+    // Better than 2+1: of the loops that nobody needs, and of those that they needed, nothing is left.
+    {"FusionMakesAPairOfLoopsDead", {4, 2, 3}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> (y, n) { o[i] = x[i] % 10
+                                   p[i, j < 3] = o[i] + j
+                                   q[i, j < 3] = p[i, j] * 2
+                                   y[i] = x[i] + 1
+                                   n = len(q) + len(y) })"},
+    // `other` is read at its neighbour by the consumer of `p`: the consumer goes with `p`, and not with `other`.
+    {"VerticalBeatsHorizontalWhereTheyConflict", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N]) -> (other, y) { other[i] = x[i] * x[i] % 100
+                                       p[i] = x[i] % 7
+                                       y[i] = p[i] + other[clamp(i + 1)] })"},
+    {"AConsumerInsideOfAnIf", {3, 0, 0}, {3, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> (p, y) { p[i] = x[i] % 7
+                                           if n > 3 { y[i] = p[i] + 1 } else { y[i] = x[i] } })"},
+    {"APairInTheMiddleOfAFlatMap", {3, 2, 1}, {1, 2, 0}, R"(
+      def f(n: i64) -> (p, y) { p = [ 10 * i + j | i < n, j < i ]
+                                q = [ v * k + 1 | v in p, k < 3 ]
+                                y = [ w * 2 | w in q ] })"},
+    // ---- collections of which nobody reads the elements any more
+    {"TheMeanOfAFilter", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> m { p = [ v % 100 | v in x, v > 5 ]
+                              m = f64(sum(k) p[k]) / f64(max(len(p), 1)) })"},
+    {"AFilterItsLengthAndItsPrints", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> n { p = [ v % 100 | v in x, v > 5 ]
+                              for v in p { print(v) }
+                              n = 2 * len(p) })"},
+    {"AFilterItsLengthAndAFlatMap", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> (y, n) { p = [ v % 7 | v in x, v % 3 != 1 ]
+                                   y = [ v * 10 + j | v in p, j < v ]
+                                   n = 2 * len(p) })"},
+    {"TwoFlatMapsOfOneFilter", {3, 2, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> (a, b) { p = [ v % 11 | v in x, v % 3 != 1 ]
+                                   a = [ v * 10 + j | v in p, j < 3 ]
+                                   b = [ v * 10 - j | v in p, j < 3 ] })"},
+    {"TwoFoldsOfFlatMapsOfOneFilter", {3, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N]) -> (a, b) { p = [ v % 11 | v in x, v % 3 != 1 ]
+                                   a = sum [ v * 10 + j | v in p, j < 3 ]
+                                   b = sum [ v * 10 - j | v in p, j < 4 ] })"},
+    {"AFlatMapAndAScanOfOneFilter", {3, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> (a, b) { p = [ v % 11 | v in x, v % 3 != 1 ]
+                                   a = [ v * 10 + j | v in p, j < 3 ]
+                                   b[k] = scan(+, k) p[k] })"},
+    {"AFlatMapAndThePositionsOfOneFilter", {3, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> (a, b) { p = [ v % 11 | v in x, v % 3 != 1 ]
+                                   a = [ v * 10 + j | v in p, j < 3 ]
+                                   b[k] = k * p[k] })"},
+    {"AFlatMapAsFarAsTheElementWithItsPosition", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ v % 5 | v in x, v % 3 == 1 ]
+                              y = [ 100 * k + p[k] + j | k < len(p), j < p[k] ] })"},
+    {"AMapOfAFilterThatNobodyNeeds", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> b { b = [ v | v in x, v > 5 ]
+                              c[k] = b[k] - k })"},
+    {"RowsThatAreReadAsTheyAreMade", {2, 2, 2}, {1, 1, 0}, R"(
+      def f(n: i64) -> d { c = [ [ j + n | j < i ] | i < 100 ]
+                           d = [ [ c[k][l] * 2 | l < k ] | k < 100 ] })"},
+    // An expensive value is kept rather than computed twice by a loop that takes one point after the other.
+    {"AnExpensiveNeighbourInAFilter", {2, 0, 1}, {2, 0, 1}, R"(
+      def f(x: f64[N]) -> s { p[i] = exp(x[i])
+                              s = [ p[i] | i < N - 1, p[i] < p[i + 1] ] })"},
     // ---- several collections at once
     {"AZipOfThree", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N], y: i64[M]) -> z { p[i] = x[i] % 10

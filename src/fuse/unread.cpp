@@ -51,8 +51,8 @@ class Unread {
         const bool counted = is_used_outside(s, length) && !has_other(stage, output, length);
         if (!counted && stage.outputs.size() > 1)
           stage.outputs.erase(stage.outputs.begin() + static_cast<std::ptrdiff_t>(o));
-        else if (counted && collects(output) && is_number(s, length))
-          count(s, o, length);
+        else if (collects(output) && (!counted || is_number(s, length)))
+          count(s, o, length);  // a stage has to make something
       }
     }
   }
