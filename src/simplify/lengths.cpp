@@ -25,6 +25,14 @@ struct SizeUses {
   std::vector<ArrayId> extent_of;  // these arrays have it as an extent
 };
 
+/// The length that a range ends at, or those of which it ends at the shortest.
+void for_each_shorter(Expr end, const std::function<void(SymbolId)>& action) {
+  const auto* apply = as<Apply>(end);
+  if (const auto* size = as<SizeRef>(end)) action(size->symbol);
+  if (!apply || apply->prim != Prim::Min) return;
+  for (const Expr operand : end->args) for_each_shorter(operand, action);
+}
+
 /// Who needs what in the whole program.
 class Needs {
  public:
@@ -39,7 +47,7 @@ class Needs {
  private:
   void look(const Stage& stage) {
     for (const Dim& dim : stage.dims) {
-      if (const auto* size = as<SizeRef>(dim.hi)) sizes_[size->symbol].walked = true;
+      for_each_shorter(dim.hi, [&](SymbolId length) { sizes_[length].walked = true; });
       look_inside(dim.lo, &SizeUses::in_part);
       look_inside(dim.hi, as<SizeRef>(dim.hi) && integer_of(dim.lo).value_or(-1) >= 0 ? &SizeUses::anywhere
                                                                                       : &SizeUses::in_part);

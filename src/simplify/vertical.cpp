@@ -92,6 +92,8 @@ class Vertical {
     const Output& output = producer.outputs.front();
     if (auto reason = why_not_inline(region_.program, producer, output, consumer))
       return is_map_like(apart->code) ? reason : apart;
+    if (has_hint(producer, Hint::Remember) && !reads_each_once(consumer, output.array))
+      return no("remember", "it is not to be computed again");
     if (!reads_each_once(consumer, output.array) && !reads_few(region_.program, producer, output, consumer) &&
         !is_as_quick_as_reading(region_.program, producer, output, consumer))
       return no("repeated",
