@@ -449,6 +449,8 @@ TEST_F(Command, ClusterCutsGraphs) {
   expect({"cluster", "--graph", graph, "--cluster", "best"}, 2,
          "error[E0714]: there is no way to choose clusters called 'best'\n"
          "  help: one of: optimal, greedy-top, greedy-bottom, none\n");
+  expect({"cluster", "--graph", graph, "--solver", "scip"}, 2,
+         "error[E0716]: there is no solver called 'scip'\n  help: cbc or highs\n");
   expect(
       {"cluster"}, 2,
       "error[E0703]: either a program or --graph is required\n  help: `twill cluster --help` shows how it is "

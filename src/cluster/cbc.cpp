@@ -1,11 +1,10 @@
 // CBC behind the interface of solvers. Relaxed programs go to CLP, which CBC is built on: CBC's own way to it
 // cannot be kept from printing.
-#include "base/error.h"
 #include "cluster/linear.h"
+#include "cluster/solver_library.h"
 
 #include <coin/Cbc_C_Interface.h>
 #include <coin/Clp_C_Interface.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,34 +15,19 @@ namespace twill {
 
 namespace {
 
-/// A library, which stays open: unloading one while its threads end is not safe.
-class Library {
- public:
-  explicit Library(const std::string& name) : handle_(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-    if (!handle_)
-      fail(Fault::System, "E0903", {}, fmt::format("the solver CBC cannot be opened: {}", dlerror()),
-           "install Debian's package coinor-libcbc3, or choose clusters without a solver: --cluster greedy");
-  }
-
-  template <class Function>
-  Function* find(const char* name) const {
-    void* found = dlsym(handle_, name);
-    if (!found) fail(Fault::System, "E0903", {}, fmt::format("the solver CBC has no function {}", name));
-    return reinterpret_cast<Function*>(found);
-  }
-
- private:
-  void* handle_;
-};
+SolverLibrary open(const std::string& file) {
+  return {"CBC", file,
+          "install Debian's package coinor-libcbc3, or choose clusters without a solver: --cluster greedy"};
+}
 
 #define TWILL_CBC(function) decltype(::function)* function = cbc.find<decltype(::function)>(#function)
 #define TWILL_CLP(function) decltype(::function)* function = clp.find<decltype(::function)>(#function)
 
 /// What is used of the two.
 struct Functions {
-  explicit Functions(const std::string& library) : cbc(library) {}
+  explicit Functions(const std::string& library) : cbc(open(library)), clp(open("libClp.so.1")) {}
 
-  Library cbc, clp{"libClp.so.1"};
+  SolverLibrary cbc, clp;
   TWILL_CBC(Cbc_newModel);
   TWILL_CBC(Cbc_deleteModel);
   TWILL_CBC(Cbc_addCol);

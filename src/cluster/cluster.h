@@ -34,8 +34,8 @@ Clustering cluster_greedy(const Program& program);
 /// The same, but the last stages choose first.
 Clustering cluster_from_below(const Program& program);
 
-/// Stages that share their outermost loop in the schedule that isl finds for them, as far as they can be fused.
-/// This is what polyhedral compilers do; it is here to be compared with.
+/// Stages that share their outermost loop in the schedule that isl finds for them, as far as they can be
+/// fused. This is what polyhedral compilers do; it is here to be compared with.
 Clustering cluster_by_schedule(const Program& program, poly::Fusion fusion);
 
 /// What is to be least: the time that arrays take that are made in memory, or read, once for every cluster

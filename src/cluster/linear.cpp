@@ -1,5 +1,7 @@
 #include "cluster/linear.h"
 
+#include "base/error.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,6 +64,17 @@ double LinearModel::cost_of(std::span<const double> values) const {
   double cost = 0;
   for (std::size_t v = 0; v < variables.size(); ++v) cost += variables[v].cost * values[v];
   return cost;
+}
+
+std::unique_ptr<LinearSolver> open_any_solver() {
+  try {
+    return open_cbc();
+  } catch (const Error&) {
+    try {
+      return open_highs();
+    } catch (const Error&) {}
+    throw;
+  }
 }
 
 std::string to_lp(const LinearModel& model) {

@@ -64,4 +64,10 @@ class LinearSolver {
 /// COIN-OR's CBC. Throws an Error if its library is not installed.
 std::unique_ptr<LinearSolver> open_cbc(const std::string& library = "libCbcSolver.so.3");
 
+/// HiGHS. Throws an Error if its library is not installed.
+std::unique_ptr<LinearSolver> open_highs(const std::string& library = "libhighs.so.1");
+
+/// CBC, which Debian has; HiGHS where only that is installed.
+std::unique_ptr<LinearSolver> open_any_solver();
+
 }  // namespace twill

@@ -11,7 +11,7 @@ namespace twill {
 /// How the solver is asked. `open` is called when there is something to solve.
 struct SolveOptions {
   double seconds = 2;
-  std::function<std::unique_ptr<LinearSolver>()> open = [] { return open_cbc(); };
+  std::function<std::unique_ptr<LinearSolver>()> open = open_any_solver;
   std::function<void(const LinearModel&)> look = {};  // sees every model before it is solved
 };
 

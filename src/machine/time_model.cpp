@@ -20,10 +20,13 @@ TimeModel time_model_of(const Machine& machine) {
   // To copy is to read as many bytes as to write.
   if (rates.copy_gbs > 0) memory.write_ns = std::max(memory.read_ns, 2 / rates.copy_gbs - memory.read_ns);
   const MemoryLayer* cache = machine.last_level_cache();
-  // Half of the cache: something else is in it, too.
-  if (cache && cache->read_gbs > 0)
-    model.layers.insert(model.layers.begin(), {static_cast<double>(cache->bytes) * cache->instances / 2,
-                                               1 / cache->read_gbs, 1 / cache->read_gbs});
+  // Half of the cache: something else is in it, too. It is never slower than memory, whatever was measured
+  // on a machine that was busy.
+  if (cache && cache->read_gbs > 0) {
+    const double ns = std::min(1 / cache->read_gbs, memory.read_ns);
+    const double bytes = static_cast<double>(cache->bytes) * cache->instances / 2;
+    model.layers.insert(model.layers.begin(), {bytes, ns, ns});
+  }
   // Half of the peak: few operations are fused multiply-adds.
   if (rates.f32_gflops > 0) model.operation_ns = 4 / rates.f32_gflops;
   model.array_ns = 1000 * std::min(machine.launch_us, 50.0);

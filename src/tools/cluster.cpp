@@ -52,7 +52,7 @@ constexpr const char* footer =
 
 struct ClusterOptions {
   Source source;
-  std::string graph, cost, by = "optimal", lp;
+  std::string graph, cost, by = "optimal", lp, solver;
   double seconds = 2;
   bool json = false;
 };
@@ -75,6 +75,12 @@ struct Solving {
 
   explicit Solving(const ClusterOptions& wanted) {
     options.seconds = wanted.seconds;
+    if (wanted.solver == "cbc")
+      options.open = [] { return open_cbc(); };
+    else if (wanted.solver == "highs")
+      options.open = [] { return open_highs(); };
+    else if (!wanted.solver.empty())
+      usage("E0716", fmt::format("there is no solver called '{}'", wanted.solver), "cbc or highs");
     options.look = [this](const LinearModel& model) { models += to_lp(model); };
   }
   Solving(const Solving&) = delete;
@@ -222,6 +228,8 @@ Action add_cluster(CLI::App& app) {
       ->type_name("CHOICE");
   app.add_option("--seconds", options->seconds, "The best that is found in this time; 2 if left out")
       ->type_name("S");
+  app.add_option("--solver", options->solver, "cbc or highs; the one that is installed if left out, cbc first")
+      ->type_name("NAME");
   app.add_option("--lp", options->lp, "Write the linear programs that are solved to this file")
       ->type_name("FILE");
   app.add_flag("--json", options->json, "One JSON object");
