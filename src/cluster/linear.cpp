@@ -81,6 +81,7 @@ std::string to_lp(const LinearModel& model) {
   std::vector<LinearModel::Term> costs;
   for (std::size_t v = 0; v < model.variables.size(); ++v)
     if (model.variables[v].cost != 0) costs.push_back({static_cast<int>(v), model.variables[v].cost});
+  if (costs.empty() && !model.variables.empty()) costs.push_back({0, 0});  // some readers want one
   std::string text = "Minimize\n cost:" + sum_text(model, costs) + "\nSubject To\n";
   for (std::size_t r = 0; r < model.rows.size(); ++r) {
     const LinearModel::Row& row = model.rows[r];

@@ -106,6 +106,12 @@ BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> kn
     Formulation formulation(problem, part);
     const LinearModel& model = formulation.model();
     if (!model.has_choice()) continue;
+    if (model.rows.empty()) {  // nobody's choice depends on another one's
+      std::vector<double> values;
+      for (const LinearModel::Variable& v : model.variables) values.push_back(v.cost < 0 ? v.high : v.low);
+      formulation.read(values, best.set, best.left);
+      continue;
+    }
     if (!solver) solver = options.open();
     ++best.solved;
     // Every round says more; when it says nothing new, or takes too long, the solver goes on alone.
