@@ -231,7 +231,9 @@ void CCode::serial_loop(const For& s) {
   inner.depth = w_->depth + 1;
   inner.is_kernel = w_->is_kernel;
   Writer* outer = std::exchange(w_, &inner);
+  const bool in_lanes = std::exchange(c_.in_lanes, s.by == By::Simd);
   code(s.body);
+  c_.in_lanes = in_lanes;
   w_ = outer;
   w_->uses_bad |= inner.uses_bad;
   // Several conditional updates of a reduction in one iteration are more than GCC 12 vectorises correctly (it

@@ -324,9 +324,36 @@ std::optional<std::pair<Expr, std::int64_t>> shifted(Expr e) {
 
 }  // namespace
 
+/// Can it be computed where nobody asks for it? It reads nothing but elements of inputs that are there at
+/// every point.
+bool CExpressions::does_no_harm(Expr root) const {
+  bool fine = true;
+  visit(root, [&](Expr e) {
+    const Read* read = as<Read>(e);
+    if (!read || read->rules.empty()) {
+      fine = fine && !as<Invoke>(e) && (read || !is_partial(e, program_.functions));
+      return;
+    }
+    fine = fine && std::ranges::any_of(program_.inputs,
+                                       [&](const Input& input) { return input.array == read->array; });
+    for (std::size_t k = 0; k < read->rules.size() && fine; ++k) {
+      const IndexRef* index = as<IndexRef>(e->args[k]);
+      const auto end = index ? context_.ends.find(index->dim) : context_.ends.end();
+      fine = end != context_.ends.end() && end->second == program_[read->array].shape[k];
+    }
+  });
+  return fine;
+}
+
 CText CExpressions::print_apply(Expr e) {
   const Prim prim = as<Apply>(e)->prim;
   const Type& type = e->args[0]->type;
+  // Lanes would compute the second operand under a mask, which takes longer than to compute it.
+  if ((prim == Prim::And || prim == Prim::Or) && context_.in_lanes && does_no_harm(e->args[1])) {
+    const CText first = print(e->args[0]), second = print(e->args[1]);
+    const bool both = prim == Prim::And;
+    return {in_parentheses(first, 11) + (both ? " & " : " | ") + in_parentheses(second, 11), both ? 8 : 6};
+  }
   if (prim == Prim::And || prim == Prim::Or) {
     const CText first = print(e->args[0]);
     std::vector<std::string> before = take_lines();

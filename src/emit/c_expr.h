@@ -25,6 +25,8 @@ struct CContext {
   std::vector<Effect>& effects;            // by number
   std::set<ArrayId> pointers;              // rank-0 arrays that are parameters behind a pointer
   std::map<std::string, Type> pairs = {};  // functions that load a pair in one go
+  std::map<DimId, Expr> ends = {};         // of indices that begin at 0 or above: where they end
+  bool in_lanes = false;                   // in a loop whose points are computed side by side
 };
 
 /// Prints the expressions of one straight piece of code.
@@ -81,6 +83,7 @@ class CExpressions {
   std::string name_for(const std::string& text, const std::string& type, const char* wish);
   void check(const std::string& condition, const std::string& message);
   bool worth_a_name(Expr e) const;
+  bool does_no_harm(Expr root) const;
   std::set<const Node*> surely_needed(Expr e);
 
   CContext& context_;

@@ -212,6 +212,10 @@ CSource print_c(const Nest& nest) {
   CPrelude prelude;
   CSource source;
   CContext context{nest, names, prelude, source.errors, source.effects, {}};
+  for_each_stage(nest.program->stages, [&](const Stage& stage) {
+    for (const Dim& dim : stage.dims)
+      if (integer_of(dim.lo).value_or(-1) >= 0) context.ends[dim.id] = dim.hi;
+  });
   source.function = names.fresh_global(program.name);
   names.fresh(source.function + "_error");
   names.fresh(source.function + "_call");
