@@ -99,7 +99,7 @@ std::vector<Data> blast(std::int64_t edge) {
 }
 
 Case lulesh_step(Session& session) {
-  const std::int64_t edge = session.extent(30);
+  const std::int64_t edge = session.extent(64);
   return under_all_ways(session, example("lulesh", "lulesh_step"), blast(edge), fmt::format("{}^3", edge),
                         1e-9);
 }

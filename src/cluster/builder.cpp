@@ -14,7 +14,7 @@ namespace {
 
 /// Arrays in memory that one loop can walk at the same time before they get into each other's way in the
 /// caches.
-constexpr std::size_t most_streams = 24;
+constexpr std::size_t most_streams = 64;
 
 }  // namespace
 
@@ -167,7 +167,7 @@ bool ClusterBuilder::may_fuse(int a, int b) const {
 std::optional<Reason> ClusterBuilder::why_not_one(const Set& first, const Set& second, int a, int b,
                                                   bool siblings) const {
   // Asked first of siblings: there may be many.
-  if (siblings && streams(first.holder, second.holder) > most_streams &&
+  if (siblings && walks_too_many(first.holder, second.holder) &&
       !has_hint(joiner_[first.holder], Hint::Always) && !has_hint(joiner_[second.holder], Hint::Always))
     return reason("streams", a, b, "one loop would walk too many arrays");
   if (auto apart = joiner_.why_not(first.holder, second.holder)) return apart;
@@ -197,7 +197,7 @@ std::optional<Reason> ClusterBuilder::why_not_one(const Set& first, const Set& s
                                joiner_[second.holder]))
       return worse;
   }
-  if (!always && streams(first.holder, second.holder) > most_streams)
+  if (!always && walks_too_many(first.holder, second.holder))
     return reason("streams", a, b, "one loop would walk too many arrays");
   return std::nullopt;
 }
@@ -243,6 +243,10 @@ std::size_t ClusterBuilder::streams(int first, int second) const {
   };
   std::erase_if(arrays, is_inside);
   return arrays.size();
+}
+
+bool ClusterBuilder::walks_too_many(int first, int second) const {
+  return !freedom_.many_arrays && streams(first, second) > most_streams;
 }
 
 /// Stages whose elements, or the places of whose elements, a stage goes through.
@@ -406,7 +410,7 @@ std::optional<Reason> ClusterBuilder::why_not_shared(const std::vector<int>& set
                         "an iteration that they share would hand on more than a row of '" +
                             region_.program[output.array].name + "'");
       if (loses_parallelism(x, y)) return reason("parallelism", x, y, "only one of them runs in order");
-      if (streams(sets_[index(x)].holder, sets_[index(y)].holder) > most_streams)
+      if (walks_too_many(sets_[index(x)].holder, sets_[index(y)].holder))
         return reason("streams", x, y, "one loop would walk too many arrays");
     }
   }

@@ -16,6 +16,7 @@ namespace twill {
 struct Freedom {
   std::vector<int> cluster = {};  // by stage: only stages with the same number are fused; empty: all may be
   bool from_below = false;        // the last stages choose first
+  bool many_arrays = false;       // a loop may walk through any number of arrays
 };
 
 class ClusterBuilder {
@@ -52,6 +53,7 @@ class ClusterBuilder {
   std::optional<Reason> why_not_one(const Set& first, const Set& second, int a, int b, bool siblings) const;
   std::optional<Reason> join(int a, int b, bool siblings);
   std::size_t streams(int first, int second) const;
+  bool walks_too_many(int first, int second) const;
   std::set<int> producers_of(int stage) const;
   void join_producers(int stage);
   void join_sibling(int set, std::vector<int>& candidates);

@@ -81,6 +81,8 @@ class Choice {
 
   Built build(Freedom freedom) {
     region_.stages = stages_;
+    // What counts arrays, and not time, does not ask how many of them a loop walks.
+    freedom.many_arrays = std::holds_alternative<GraphCost>(cost_);
     Built built;
     ClusterBuilder(region_, std::move(freedom), built.clustering).run();
     std::map<std::string, int> number;
@@ -182,16 +184,20 @@ class Choice {
     return needs && needed;
   }
 
-  /// Does everybody wait for somebody, or read the same as somebody?
+  /// Is everybody with the others by way of pairs that the linear program knows?
   static bool is_connected(const std::vector<int>& members, const ClusterProblem& problem) {
     std::map<int, std::set<int>> next;
     for (const ClusterProblem::Wait& wait : problem.waits) {
+      if (wait.strictly) continue;
       next[wait.first].insert(wait.second);
       next[wait.second].insert(wait.first);
     }
-    for (const ClusterProblem::Data& data : problem.arrays)
+    for (const ClusterProblem::Data& data : problem.arrays) {
+      if (data.read == 0) continue;
       for (const ClusterProblem::Reading& x : data.readings)
-        for (const ClusterProblem::Reading& y : data.readings) next[x.reader].insert(y.reader);
+        for (const ClusterProblem::Reading& y : data.readings)
+          if (x.reader != y.reader && problem.may_meet(x.reader, y.reader)) next[x.reader].insert(y.reader);
+    }
     std::set<int> seen = {members.front()};
     std::vector<int> open = {members.front()};
     while (!open.empty()) {

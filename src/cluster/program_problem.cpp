@@ -63,7 +63,7 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(
 
 void ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>> known) {
   Clustering nothing;
-  ClusterBuilder builder(region, {}, nothing);
+  ClusterBuilder builder(region, {.many_arrays = is_whole()}, nothing);
   const std::size_t count = at(problem.count);
   const auto may_meet = [&](int a, int b) {
     return std::any_of(known.begin(), known.end(),
