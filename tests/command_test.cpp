@@ -405,7 +405,7 @@ TEST_F(Command, ShowAfterAPass) {
          "error[E0711]: a program cannot be shown as 'loop'\n  help: did you mean 'loops'?\n");
   expect({"show", program_, "--as", "c", "--cluster", "best"}, 2,
          "error[E0714]: there is no way to choose clusters called 'best'\n  help: one of: greedy, "
-         "greedy-bottom, optimal, minfuse, smartfuse, maxfuse, none\n");
+         "greedy-top, greedy-bottom, optimal, minfuse, smartfuse, maxfuse, none\n");
 }
 
 // ---- explain
@@ -448,7 +448,7 @@ TEST_F(Command, ClusterCutsGraphs) {
          "error[E0715]: there is no cost 'z'\n  help: a, b, c, d, e or f: `twill cluster --help`\n");
   expect({"cluster", "--graph", graph, "--cluster", "best"}, 2,
          "error[E0714]: there is no way to choose clusters called 'best'\n"
-         "  help: one of: optimal, greedy-top, greedy-bottom, none\n");
+         "  help: one of: optimal, greedy (of a program), greedy-top, greedy-bottom, none\n");
   expect({"cluster", "--graph", graph, "--solver", "scip"}, 2,
          "error[E0716]: there is no solver called 'scip'\n  help: cbc or highs\n");
   expect(

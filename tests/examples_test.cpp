@@ -197,7 +197,8 @@ TEST(Multigrid, ClassSHasThePublishedResidual) {
   const Module module = module_of("multigrid.twill");
   for (const auto& [name, clusters] :
        {std::pair{"none", Clusters::None}, std::pair{"greedy", Clusters::Greedy},
-        std::pair{"greedy-bottom", Clusters::FromBelow}, std::pair{"optimal", Clusters::Optimal}}) {
+        std::pair{"greedy-top", Clusters::TopDown},
+        std::pair{"greedy-bottom", Clusters::BottomUp}, std::pair{"optimal", Clusters::Optimal}}) {
     SCOPED_TRACE(name);
     Options options;
     options.clusters = clusters;

@@ -129,7 +129,7 @@ TEST_P(Parts, AgreeWithTheInterpreter) {
   const TemporaryCache cache;
   const auto program = program_of(GetParam().text);
   Rng rng(3);
-  for (const Clusters clusters : {Clusters::None, Clusters::Greedy, Clusters::FromBelow, Clusters::Optimal}) {
+  for (const Clusters clusters : {Clusters::None, Clusters::Greedy, Clusters::BottomUp, Clusters::Optimal}) {
     Options options;
     options.clusters = clusters;
     options.compiler.cache = cache.path();

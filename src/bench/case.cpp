@@ -103,7 +103,7 @@ std::string structure_of(const std::string& way, const Compilation& compilation)
   std::string text =
       fmt::format("{}: {} passes, {} buffers, {:.1f} MB moved", way, compilation.schedule->passes,
                   compilation.schedule->buffers, 1e-6 * (traffic.read + traffic.written));
-  if (compilation.cluster_gap) text += "; " + gap_text(*compilation.cluster_gap, compilation.options.cost);
+  if (compilation.proof) text += "; " + proof_text(*compilation.proof, compilation.options.cost);
   return text;
 }
 

@@ -513,4 +513,19 @@ std::optional<Reason> ClusterBuilder::why_apart(int first, int second) {
   return why_not_shared({first, second}, stages, [](int, int) { return false; });
 }
 
+std::vector<int> built_clusters(Region& region, Freedom freedom, Clustering& result) {
+  const std::vector<Stage> stages = region.stages;
+  ClusterBuilder(region, std::move(freedom), result).run();
+  std::map<std::string, int> number;
+  for (const std::vector<StageSet>& cluster : result.lists.back().clusters) {
+    const int own = static_cast<int>(number.size());
+    for (const StageSet& set : cluster)
+      for (const std::string& stage : set) number[stage] = own;
+  }
+  region.stages = stages;
+  std::vector<int> clusters;
+  for (const Stage& stage : stages) clusters.push_back(number.at(stage.name));
+  return clusters;
+}
+
 }  // namespace twill

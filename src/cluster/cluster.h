@@ -15,13 +15,18 @@
 
 namespace twill {
 
-struct Clustering {
-  std::vector<ClusterSets> lists;  // one for every list of stages in the program
-  std::vector<Reason> done, not_done;
-  double cost = 0, bound = 0;  // of the best choice: what it costs, and what no choice costs less than
+/// How good a choice is: what it costs, and what no choice costs less than.
+struct Proof {
+  double cost = 0, bound = 0;
 
   /// How much of the cost another choice might save, at most; 0: none is better.
   double gap() const { return cost <= bound * (1 + 1e-9) ? 0 : (cost - bound) / cost; }
+};
+
+struct Clustering {
+  std::vector<ClusterSets> lists;  // one for every list of stages in the program
+  std::vector<Reason> done, not_done;
+  Proof proof;  // if the best choice was asked for
 };
 
 /// Every stage by itself.
@@ -31,8 +36,9 @@ Clustering cluster_none(const Program& program);
 /// then, when all have done so, sets that run over the same range.
 Clustering cluster_greedy(const Program& program);
 
-/// The same, but the last stages choose first.
-Clustering cluster_from_below(const Program& program);
+/// What the literature calls greedy, to be compared with: pairs of stages of which one reads the other, and then
+/// those that read the same array, are put together, one pair after the other, wherever that is still possible.
+Clustering cluster_pairs(const Program& program, Greed greed);
 
 /// Stages that share their outermost loop in the schedule that isl finds for them, as far as they can be
 /// fused. This is what polyhedral compilers do; it is here to be compared with.

@@ -21,7 +21,6 @@ Optimum optimal_partition(const GraphFacts& facts, GraphCost cost, const SolveOp
 
 /// Pairs that may share a loop do so, one after the other, wherever that is still possible: from the first
 /// nodes of the graph on, or from the last ones.
-enum class Greed { TopDown, BottomUp };
 Partition greedy_partition(const GraphFacts& facts, Greed greed);
 
 /// Every combinator by itself.

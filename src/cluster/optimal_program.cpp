@@ -84,15 +84,7 @@ class Choice {
     // What counts arrays, and not time, does not ask how many of them a loop walks.
     freedom.many_arrays = std::holds_alternative<GraphCost>(cost_);
     Built built;
-    ClusterBuilder(region_, std::move(freedom), built.clustering).run();
-    std::map<std::string, int> number;
-    for (const std::vector<StageSet>& cluster : built.clustering.lists.front().clusters) {
-      const int own = static_cast<int>(number.size());
-      for (const StageSet& set : cluster)
-        for (const std::string& stage : set) number[stage] = own;
-    }
-    for (const Stage& stage : stages_) built.cluster.push_back(number.at(stage.name));
-    region_.stages = stages_;
+    built.cluster = built_clusters(region_, std::move(freedom), built.clustering);
     return built;
   }
 
@@ -107,8 +99,8 @@ class Choice {
     result_.done.insert(result_.done.end(), left_out_.begin(), left_out_.end());
     result_.done.insert(result_.done.end(), own.done.begin(), own.done.end());
     result_.not_done.insert(result_.not_done.end(), own.not_done.begin(), own.not_done.end());
-    result_.cost += best_.cost * unit_;
-    result_.bound += bound_ * unit_;
+    result_.proof.cost += best_.cost * unit_;
+    result_.proof.bound += bound_ * unit_;
   }
 
   double slack() const { return 1e-9 * (1 + std::abs(best_.cost)); }

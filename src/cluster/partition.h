@@ -25,6 +25,9 @@ inline constexpr std::array graph_costs = {GraphCost::Clusters, GraphCost::Unfus
                                            GraphCost::Reads, GraphCost::ReadsWrites};
 char letter_of(GraphCost cost);
 
+/// Which pairs a greedy choice puts together first: those of the first nodes, or those of the last ones.
+enum class Greed { TopDown, BottomUp };
+
 /// What is wrong with it; nothing if it can be run.
 std::optional<std::string> why_invalid(const FusionGraph& graph, const Partition& partition);
 

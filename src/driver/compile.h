@@ -12,7 +12,7 @@
 namespace twill {
 
 /// Which stages share a pass.
-enum class Clusters { None, Greedy, FromBelow, Optimal, MinFuse, SmartFuse, MaxFuse };
+enum class Clusters { None, Greedy, TopDown, BottomUp, Optimal, MinFuse, SmartFuse, MaxFuse };
 
 struct Options {
   bool simplify =
@@ -33,8 +33,7 @@ struct Compilation {
   Options options;
   std::optional<Plan> plan;
   std::vector<Reason> fused, apart;  // stages that became one or nothing, and those that stayed apart
-  std::optional<double>
-      cluster_gap;  // if the best clusters were asked for: what share of their cost others might save
+  std::optional<Proof> proof;         // of the clusters, if the best ones were asked for
   std::vector<Reason> reasons;  // what else was decided, and what was not possible
   std::optional<Schedule> schedule;
   std::optional<nest::Nest> nest;

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -108,10 +109,13 @@ std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& 
 
 }  // namespace
 
-std::string gap_text(double gap, std::optional<GraphCost> cost) {
-  const std::string what = cost ? fmt::format("cost less by ({})", letter_of(*cost)) : "take less time";
-  return gap == 0 ? "no other clusters " + what
-                  : fmt::format("other clusters might {}, {:.1f} % at most", what, 100 * gap);
+std::string proof_text(const Proof& proof, std::optional<GraphCost> cost) {
+  const double gap = proof.gap();
+  if (cost)
+    return fmt::format("the clusters cost {} by ({}), and {}", proof.cost, letter_of(*cost),
+                       gap == 0 ? "no others less" : fmt::format("none less than {}", proof.bound));
+  return gap == 0 ? "no other clusters take less time"
+                  : fmt::format("other clusters might take less time, {:.1f} % at most", 100 * gap);
 }
 
 std::string fusion_report(const Compilation& c) {
@@ -122,7 +126,7 @@ std::string fusion_report(const Compilation& c) {
       fmt::format("{}: {} in {} over memory, with {}\n", c.program->name, count(stages, "stage"),
                   count(schedule.passes, "pass"), count(schedule.buffers, "buffer"));
 
-  if (c.cluster_gap) text += gap_text(*c.cluster_gap, c.options.cost) + "\n";
+  if (c.proof) text += proof_text(*c.proof, c.options.cost) + "\n";
 
   Together one_loop, together;
   for (const Reason& reason : c.fused) {
@@ -174,6 +178,42 @@ std::string fusion_report(const Compilation& c) {
          lines("fused or removed", fused) + lines("apart, and why", apart);
 }
 
+namespace {
+
+/// What fusion saves of every array, the most first.
+std::string saved_by_array(const Traffic& before, const Traffic& now,
+                           const std::function<std::string(double)>& amount) {
+  struct Saved {
+    std::string name;
+    ArrayTraffic before, now;
+    double bytes() const { return before.moved() - now.moved(); }
+  };
+  std::vector<Saved> saved;
+  for (const auto& [name, traffic] : before.arrays) {
+    const auto left = now.arrays.find(name);
+    saved.push_back({name, traffic, left == now.arrays.end() ? ArrayTraffic{} : left->second});
+  }
+  std::erase_if(saved, [](const Saved& array) { return array.bytes() <= 0; });
+  std::stable_sort(saved.begin(), saved.end(),
+                   [](const Saved& a, const Saved& b) { return a.bytes() > b.bytes(); });
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const Saved& array : saved) {
+    const std::string was = array.before.written == 0
+                                ? amount(array.before.read) + " read"
+                                : fmt::format("{} written and {} read", amount(array.before.written),
+                                              amount(array.before.read));
+    const std::string is = array.now.moved() == 0   ? "none of them"
+                           : array.now.written == 0 ? amount(array.now.read) + " read"
+                           : array.now.read == 0    ? amount(array.now.written) + " written"
+                                                    : fmt::format("{} written and {} read", amount(array.now.written),
+                                                                  amount(array.now.read));
+    rows.emplace_back(array.name, fmt::format("{}: {}, now {}", amount(array.bytes()), was, is));
+  }
+  return lines("saved, array by array", rows);
+}
+
+}  // namespace
+
 std::string traffic_report(const Compilation& compilation, const Compilation& unfused,
                            const std::map<std::string, std::int64_t>& sizes, std::int64_t assumed) {
   const auto traffic = [&](const Compilation& c) {
@@ -206,7 +246,7 @@ std::string traffic_report(const Compilation& compilation, const Compilation& un
   rows.emplace_back("at least", amount(now.least) + " of inputs and results");
   if (!now.complete || !before.complete)
     rows.emplace_back("left out", "arrays and loops whose size depends on data");
-  return lines("bytes moved" + (taken.empty() ? "" : fmt::format(", if {}", fmt::join(taken, ", "))), rows);
+  return saved_by_array(before, now, amount) + lines("bytes moved" + (taken.empty() ? "" : fmt::format(", if {}", fmt::join(taken, ", "))), rows);
 }
 
 }  // namespace twill

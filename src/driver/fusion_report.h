@@ -7,8 +7,9 @@
 
 namespace twill {
 
-/// Whether the clusters are the best ones: "no other clusters take less time".
-std::string gap_text(double gap, std::optional<GraphCost> cost);
+/// Whether the clusters are the best ones: "no other clusters take less time", "they cost 14 by (e), and no
+/// others less".
+std::string proof_text(const Proof& proof, std::optional<GraphCost> cost);
 
 /// For a compilation that went at least as far as `elaborate`.
 std::string fusion_report(const Compilation& compilation);

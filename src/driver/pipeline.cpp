@@ -36,7 +36,8 @@ Clustering clusters(const Compilation& c, const Program& program) {
   switch (c.options.clusters) {
     case Clusters::None: return {};
     case Clusters::Greedy: return cluster_greedy(program);
-    case Clusters::FromBelow: return cluster_from_below(program);
+    case Clusters::TopDown: return cluster_pairs(program, Greed::TopDown);
+    case Clusters::BottomUp: return cluster_pairs(program, Greed::BottomUp);
     case Clusters::MinFuse: return cluster_by_schedule(program, poly::Fusion::Min);
     case Clusters::SmartFuse: return cluster_by_schedule(program, poly::Fusion::Smart);
     case Clusters::MaxFuse: return cluster_by_schedule(program, poly::Fusion::Max);
@@ -94,11 +95,11 @@ void plan(Compilation& c) {
     return;
   }
   Choice choice = choose(c, *c.program);
-  const bool by_time = c.options.clusters == Clusters::Greedy || c.options.clusters == Clusters::FromBelow ||
+  const bool by_time = c.options.clusters == Clusters::Greedy ||
                        (c.options.clusters == Clusters::Optimal && !c.options.cost);
   if (by_time) think_again(c, choice);
   auto& [clustering, planned] = choice;
-  if (c.options.clusters == Clusters::Optimal) c.cluster_gap = clustering.gap();
+  if (c.options.clusters == Clusters::Optimal) c.proof = clustering.proof;
   c.fused.insert(c.fused.end(), clustering.done.begin(), clustering.done.end());
   // What the last choice says about two stages counts more than what was said before.
   c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());

@@ -150,7 +150,8 @@ FuzzCase fuzz_case(std::uint64_t seed, const FuzzOptions& options) {
   const std::shared_ptr<const Program> planned = one.planned();
   const Machine& machine = options.judge.machine;
   // Every way to choose clusters, where it makes a difference.
-  std::vector<Clustering> clusterings = {cluster_greedy(*planned), cluster_from_below(*planned),
+  std::vector<Clustering> clusterings = {cluster_greedy(*planned), cluster_pairs(*planned, Greed::TopDown),
+                                         cluster_pairs(*planned, Greed::BottomUp),
                                          cluster_optimal(*planned, ByTime{time_model_of(machine), {}})};
   for (const GraphCost cost : graph_costs) clusterings.push_back(cluster_optimal(*planned, cost));
   int stages = 0;

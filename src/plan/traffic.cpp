@@ -31,8 +31,14 @@ class Counter {
     traffic.times = times;
     traffic.stages = pass.names;
     const PassArrays arrays = arrays_of(program_, pass);
-    for (ArrayId array : arrays.read) traffic.read += bytes(array);
-    for (ArrayId array : arrays.written) traffic.written += bytes(array);
+    for (ArrayId array : arrays.read) {
+      traffic.read += bytes(array);
+      if (program_[array].rank() > 0) traffic_.arrays[program_[array].name].read += times * bytes(array);
+    }
+    for (ArrayId array : arrays.written) {
+      traffic.written += bytes(array);
+      if (program_[array].rank() > 0) traffic_.arrays[program_[array].name].written += times * bytes(array);
+    }
     seen_.insert(arrays.read.begin(), arrays.read.end());
     seen_.insert(arrays.written.begin(), arrays.written.end());
     traffic_.read += times * traffic.read;

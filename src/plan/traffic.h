@@ -4,6 +4,7 @@
 #include "plan/elaborate.h"
 #include "program/known.h"
 
+#include <map>
 #include <set>
 
 namespace twill {
@@ -17,8 +18,15 @@ struct PassTraffic {
   double written = 0;
 };
 
+/// Of one array, by all passes together.
+struct ArrayTraffic {
+  double read = 0, written = 0;
+  double moved() const { return read + written; }
+};
+
 struct Traffic {
   std::vector<PassTraffic> passes;
+  std::map<std::string, ArrayTraffic> arrays;  // by name; single values are none
   double read = 0;  // all runs of all passes together
   double written = 0;
   double least = 0;      // every input read once and every result written once

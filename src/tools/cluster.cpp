@@ -65,7 +65,7 @@ GraphCost graph_cost_named(const std::string& letter) {
 
 [[noreturn]] void unknown_way(const std::string& name) {
   usage("E0714", fmt::format("there is no way to choose clusters called '{}'", name),
-        "one of: optimal, greedy-top, greedy-bottom, none");
+        "one of: optimal, greedy (of a program), greedy-top, greedy-bottom, none");
 }
 
 /// How the solver is asked, and what it is asked about.
@@ -111,8 +111,9 @@ std::optional<GraphCost> program_cost(const ClusterOptions& options) {
 }
 
 Clustering chosen(const Program& program, const ClusterOptions& options) {
-  if (options.by == "greedy-top") return cluster_greedy(program);
-  if (options.by == "greedy-bottom") return cluster_from_below(program);
+  if (options.by == "greedy") return cluster_greedy(program);
+  if (options.by == "greedy-top") return cluster_pairs(program, Greed::TopDown);
+  if (options.by == "greedy-bottom") return cluster_pairs(program, Greed::BottomUp);
   if (options.by == "none") return cluster_none(program);
   if (options.by != "optimal") unknown_way(options.by);
   const Solving solving(options);
@@ -146,18 +147,26 @@ int cluster_program(const ClusterOptions& options) {
   const Clustering found = chosen(*program, options);
   const double ms = 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const bool optimal = options.by == "optimal";
+  std::size_t passes = 0;
+  for (const ClusterSets& list : found.lists) passes += list.clusters.size();
   if (options.json) {
     nlohmann::ordered_json lists = nlohmann::ordered_json::array();
     for (const ClusterSets& list : found.lists)
       lists.push_back({{"owner", list.owner}, {"branch", list.branch}, {"clusters", list.clusters}});
-    nlohmann::ordered_json json = {
-        {"proven", optimal && found.gap() == 0}, {"solve_ms", ms}, {"lists", lists}};
-    if (optimal) json["gap"] = found.gap();
+    nlohmann::ordered_json json = {{"proven", optimal && found.proof.gap() == 0},
+                                   {"solve_ms", ms},
+                                   {"passes", passes},
+                                   {"lists", lists}};
+    if (optimal) {
+      json["gap"] = found.proof.gap();
+      if (program_cost(options)) json["optimum"] = found.proof.cost;
+    }
     fmt::print("{}\n", json.dump());
     return 0;
   }
-  fmt::print("{}: {}; {:.1f} ms\n", program->name,
-             optimal ? gap_text(found.gap(), program_cost(options)) : "clusters by " + options.by, ms);
+  fmt::print("{}: {}; {} passes; {:.1f} ms\n", program->name,
+             optimal ? proof_text(found.proof, program_cost(options)) : "clusters by " + options.by, passes,
+             ms);
   for (const Reason& reason : found.done)
     if (reason.code == "recomputed") fmt::print("  -  {}\n", reason.text);
   for (const ClusterSets& list : found.lists) {
@@ -224,7 +233,7 @@ Action add_cluster(CLI::App& app) {
   app.add_option("--cost", options->cost,
                  "What is to be least: a, b, c, d, e (the default for a graph) or f (for a program)")
       ->type_name("LETTER");
-  app.add_option("--cluster", options->by, "optimal (the default), greedy-top, greedy-bottom or none")
+  app.add_option("--cluster", options->by, "optimal (the default), greedy (of a program), greedy-top, greedy-bottom or none")
       ->type_name("CHOICE");
   app.add_option("--seconds", options->seconds, "The best that is found in this time; 2 if left out")
       ->type_name("S");

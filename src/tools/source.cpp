@@ -52,8 +52,9 @@ void add_preprocessor(CLI::App& app, Source& source) {
 void add_clusters(CLI::App& app, ClusterWish& wish) {
   app.add_option(
          "--cluster", wish.way,
-         "Stages that share a pass: greedy, greedy-bottom (the last stages choose first), optimal, none to "
-         "fuse nothing at all, or, to compare, what isl's scheduler fuses: minfuse, smartfuse, maxfuse")
+         "Stages that share a pass: greedy, optimal, none to fuse nothing at all, or, to compare, pairs from "
+         "the first or the last stages on (greedy-top, greedy-bottom) and what isl's scheduler fuses (minfuse, "
+         "smartfuse, maxfuse)")
       ->type_name("CHOICE")
       ->capture_default_str();
   app.add_option(
@@ -73,14 +74,14 @@ std::optional<GraphCost> cost_named(const std::string& letter) {
 void set_clusters(const ClusterWish& wish, Options& options) {
   const std::string& clusters = wish.way;
   static const std::map<std::string, Clusters> ways = {
-      {"greedy", Clusters::Greedy},           {"greedy-top", Clusters::Greedy},
-      {"greedy-bottom", Clusters::FromBelow}, {"optimal", Clusters::Optimal},
+      {"greedy", Clusters::Greedy},          {"greedy-top", Clusters::TopDown},
+      {"greedy-bottom", Clusters::BottomUp}, {"optimal", Clusters::Optimal},
       {"minfuse", Clusters::MinFuse},         {"smartfuse", Clusters::SmartFuse},
       {"maxfuse", Clusters::MaxFuse},         {"none", Clusters::None}};
   const auto found = ways.find(clusters);
   if (found == ways.end())
     usage("E0714", fmt::format("there is no way to choose clusters called '{}'", clusters),
-          "one of: greedy, greedy-bottom, optimal, minfuse, smartfuse, maxfuse, none");
+          "one of: greedy, greedy-top, greedy-bottom, optimal, minfuse, smartfuse, maxfuse, none");
   options.clusters = found->second;
   // What is simplified is fused already where that needs no decision.
   options.simplify = options.clusters != Clusters::None && options.clusters < Clusters::MinFuse;
