@@ -4,6 +4,7 @@
 #include "bench/arrays.h"
 #include "bench/case.h"
 #include "bench/contest.h"
+#include "bench/fit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,6 +21,41 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+
+TEST(Fit, FindsTheModelThatMadeTheTimes) {
+  TimeModel right{{{1e6, 0.01, 0.02}, {.read_ns = 0.1, .write_ns = 0.3}}, 0.004, 900};
+  std::vector<FitSample> samples;
+  for (int k = 1; k <= 30; ++k) {
+    FitSample sample{"", 0, {}};
+    // Each of them matters about as much as the others.
+    for (const double coefficient : right.coefficients())
+      sample.counts.push_back(((k + 3) * static_cast<int>(sample.counts.size() + 1) * 7919) % 1000 /
+                              coefficient);
+    sample.ns = predicted(sample, right);
+    samples.push_back(sample);
+  }
+  TimeModel start = right;
+  for (double& coefficient : start.coefficients()) coefficient *= 1.3;
+  TimeModel found = least_squares(samples, start);
+  const auto are = found.coefficients(), should_be = right.coefficients();
+  for (std::size_t c = 0; c + 1 < are.size(); ++c) EXPECT_NEAR(are[c] / should_be[c], 1, 0.05) << c;
+  // What no sample says anything about stays as it is.
+  for (FitSample& sample : samples) sample.counts[0] = 0;
+  EXPECT_EQ(least_squares(samples, start).layers[0].read_ns, start.layers[0].read_ns);
+}
+
+TEST(Fit, MeasuresEveryCoefficient) {
+  const Fit fit = fit_time_model(detect_machine(), {.patience = 0, .small = true});
+  std::vector<double> seen(fit.samples.front().counts.size());
+  for (const FitSample& sample : fit.samples) {
+    EXPECT_GT(sample.ns, 0) << sample.name;
+    EXPECT_GT(predicted(sample, fit.fitted), 0) << sample.name;
+    for (std::size_t c = 0; c < seen.size(); ++c) seen[c] += sample.counts[c];
+  }
+  // Small arrays are all in the caches.
+  for (const std::size_t c : {0, 1, 4, 5}) EXPECT_GT(seen[c], 0) << c;
+  EXPECT_THAT(to_string(fit), HasSubstr("wrong by, in the mean"));
+}
 
 BenchOptions small_options() {
   BenchOptions options;

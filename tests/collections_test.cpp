@@ -50,6 +50,7 @@ struct Case {
   const char* name;
   Shape before, after;
   const char* text;
+  friend std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 };
 
 const Case cases[] = {

@@ -83,6 +83,17 @@ TEST(Machine, TheExampleInTheDocumentsIsRight) {
   EXPECT_EQ(machine.count(CoreKind::Warp), 132 * 64);
 }
 
+TEST(Machine, AFittedModelIsKeptAndUsed) {
+  Machine machine = machine_from_json(gpu, "gpu.json");
+  EXPECT_EQ(time_model_of(machine).operation_ns, 1.0 / 51000);
+  machine.fitted = TimeModel{{{1e6, 0.1, 0.2}, {.read_ns = 0.3, .write_ns = 0.4}}, 0.5, 6};
+  const Machine kept = machine_from_json(to_json(machine), "kept.json");
+  EXPECT_EQ(kept, machine);
+  EXPECT_EQ(time_model_of(kept), *machine.fitted);
+  EXPECT_DOUBLE_EQ(time_model_of(kept).write_time(1e6, true), 0.2 * 1e6 + 6);
+  EXPECT_DOUBLE_EQ(time_model_of(kept).read_time(2e6, true), 0.3 * 2e6);
+}
+
 TEST(Machine, JsonErrors) {
   EXPECT_EQ(message_of("{"), "error[E0620]: machine file 'm.json': this is not JSON\n");
   EXPECT_EQ(message_of("[]"), "error[E0620]: machine file 'm.json': the machine is not an object\n");
@@ -104,6 +115,11 @@ TEST(Machine, JsonErrors) {
       message_of(R"({"memory": [{"name": "m", "bytes": 1}], "cores": [{"kind": "core"}],
                            "rates": {"read_gbs": "fast"}})"),
       "error[E0620]: machine file 'm.json': 'read_gbs' in 'rates' must be a number that is not negative\n");
+  EXPECT_EQ(
+      message_of(R"({"memory": [{"name": "m", "bytes": 1}], "cores": [{"kind": "core"}],
+                           "fitted": {"layers": [{"bytes": 100, "read_ns": 1, "write_ns": 2}]}})"),
+      "error[E0620]: machine file 'm.json': the last of the layers in 'fitted' holds everything: it has no "
+      "'bytes'\n");
 }
 
 TEST(Machine, DetectsThisOne) {

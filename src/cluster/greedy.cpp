@@ -45,7 +45,8 @@ std::vector<std::pair<int, int>> pairs_of(Region& region, Greed greed) {
   for (const ClusterProblem::Data& data : problem.arrays)
     for (const ClusterProblem::Reading& x : data.readings)
       for (const ClusterProblem::Reading& y : data.readings)
-        if (x.reader < y.reader && problem.may_meet(x.reader, y.reader)) horizontal.insert({x.reader, y.reader});
+        if (x.reader < y.reader && problem.may_meet(x.reader, y.reader))
+          horizontal.insert({x.reader, y.reader});
   std::vector<std::pair<int, int>> pairs;
   for (const auto& set : {vertical, horizontal}) {
     const auto from = static_cast<std::ptrdiff_t>(pairs.size());

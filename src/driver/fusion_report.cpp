@@ -198,15 +198,16 @@ std::string saved_by_array(const Traffic& before, const Traffic& now,
                    [](const Saved& a, const Saved& b) { return a.bytes() > b.bytes(); });
   std::vector<std::pair<std::string, std::string>> rows;
   for (const Saved& array : saved) {
-    const std::string was = array.before.written == 0
-                                ? amount(array.before.read) + " read"
-                                : fmt::format("{} written and {} read", amount(array.before.written),
-                                              amount(array.before.read));
-    const std::string is = array.now.moved() == 0   ? "none of them"
-                           : array.now.written == 0 ? amount(array.now.read) + " read"
-                           : array.now.read == 0    ? amount(array.now.written) + " written"
-                                                    : fmt::format("{} written and {} read", amount(array.now.written),
-                                                                  amount(array.now.read));
+    const std::string was =
+        array.before.written == 0
+            ? amount(array.before.read) + " read"
+            : fmt::format("{} written and {} read", amount(array.before.written), amount(array.before.read));
+    const std::string is =
+        array.now.moved() == 0   ? "none of them"
+        : array.now.written == 0 ? amount(array.now.read) + " read"
+        : array.now.read == 0
+            ? amount(array.now.written) + " written"
+            : fmt::format("{} written and {} read", amount(array.now.written), amount(array.now.read));
     rows.emplace_back(array.name, fmt::format("{}: {}, now {}", amount(array.bytes()), was, is));
   }
   return lines("saved, array by array", rows);
@@ -246,7 +247,8 @@ std::string traffic_report(const Compilation& compilation, const Compilation& un
   rows.emplace_back("at least", amount(now.least) + " of inputs and results");
   if (!now.complete || !before.complete)
     rows.emplace_back("left out", "arrays and loops whose size depends on data");
-  return saved_by_array(before, now, amount) + lines("bytes moved" + (taken.empty() ? "" : fmt::format(", if {}", fmt::join(taken, ", "))), rows);
+  return saved_by_array(before, now, amount) +
+         lines("bytes moved" + (taken.empty() ? "" : fmt::format(", if {}", fmt::join(taken, ", "))), rows);
 }
 
 }  // namespace twill

@@ -95,8 +95,8 @@ void plan(Compilation& c) {
     return;
   }
   Choice choice = choose(c, *c.program);
-  const bool by_time = c.options.clusters == Clusters::Greedy ||
-                       (c.options.clusters == Clusters::Optimal && !c.options.cost);
+  const bool by_time =
+      c.options.clusters == Clusters::Greedy || (c.options.clusters == Clusters::Optimal && !c.options.cost);
   if (by_time) think_again(c, choice);
   auto& [clustering, planned] = choice;
   if (c.options.clusters == Clusters::Optimal) c.proof = clustering.proof;

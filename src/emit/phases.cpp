@@ -44,8 +44,7 @@ double limit_of(Expr root) {
   visit(root, [&](Expr e) {
     double& limit = limits[e.get()] = std::numeric_limits<double>::infinity();
     if (as<IndexRef>(e) || as<SizeRef>(e)) limit = largest_count;
-    if (const Literal* literal = as<Literal>(e))
-      limit = std::abs(static_cast<double>(literal->value.i)) + 1;
+    if (const Literal* literal = as<Literal>(e)) limit = std::abs(static_cast<double>(literal->value.i)) + 1;
     if (const Apply* apply = as<Apply>(e)) {
       std::vector<double> operands;
       for (const Expr arg : e->args) operands.push_back(limits.at(arg.get()));

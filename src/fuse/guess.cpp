@@ -101,6 +101,9 @@ class Dependences {
   std::unordered_map<const Node*, Depends> known_;
 };
 
+/// Half as many numbers of eight bytes as of four fit into a vector.
+double lanes_taken(const Type& type) { return std::max(1.0, static_cast<double>(byte_size(type)) / 4); }
+
 }  // namespace
 
 double work_at_point(const Stage& stage) {
@@ -133,7 +136,9 @@ double work_at_point(const Stage& stage) {
     // Where it is not known in advance what is read, nothing is fetched in advance.
     if (as<Invoke>(e) || anywhere || (apply && info(apply->prim).prim_class == PrimClass::Function))
       work += cheap_operations;
-    else if (apply || (read && !read->rules.empty()))
+    else if (apply)
+      work += lanes_taken(e->args.front()->type);
+    else if (read && !read->rules.empty())
       ++work;
   }
   return work;

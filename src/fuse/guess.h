@@ -14,8 +14,8 @@ class Guess {
   bool knows(const Array& array) const;
   double bytes(const Array& array) const;
   double points(const Stage& stage) const;
-  /// Operations and elements that are read, in all points of a formula; those of a block are counted where
-  /// its stages are.
+  /// Operations on four bytes and elements that are read, in all points of a formula; those of a block are
+  /// counted where its stages are.
   double work(const Stage& stage) const;
 
  private:
@@ -25,8 +25,8 @@ class Guess {
   KnownSizes guessed_;  // with something for every size
 };
 
-/// Operations and elements that are read for one point: not where elements are, and not what is the same for
-/// all points of the innermost loop.
+/// Operations on four bytes (others count as many as they take) and elements that are read for one point: not
+/// where elements are, and not what is the same for all points of the innermost loop.
 double work_at_point(const Stage& stage);
 
 }  // namespace twill

@@ -108,14 +108,18 @@ KnownMachine this_machine(const fs::path& directory, Measure when, const Measure
     measure_plausibly(known.machine, options);
     known.measured = true;
   }
-  if (found && !known.measured) return known;
+  if (!found || known.measured) keep(known);
+  return known;
+}
+
+void keep(KnownMachine& known) {
   try {
-    fs::create_directories(directory, ignored);
+    std::error_code ignored;
+    fs::create_directories(known.file.parent_path(), ignored);
     write_file(known.file, to_json(known.machine));
   } catch (const Error& error) {
     known.warning = error.diagnostics().front().message;
   }
-  return known;
 }
 
 }  // namespace twill

@@ -6,6 +6,8 @@
 // dimension is assigned to one of these layers. Plain data; nothing here depends on the CPU one compiles on.
 #pragma once
 
+#include "machine/time_model.h"
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -58,6 +60,7 @@ struct Machine {
   Rates rates;                      // all cores together
   Rates single;                     // one core
   double launch_us = 0;             // to start and end a parallel region over all cores
+  std::optional<TimeModel> fitted;  // what kernels take on it, if that was measured as well
 
   /// Units of a kind in the whole machine (1 if it has no such layer).
   int count(CoreKind kind) const;
@@ -115,5 +118,8 @@ struct KnownMachine {
 /// measuring thousands. A kept file that cannot be understood is made anew.
 KnownMachine this_machine(const std::filesystem::path& directory, Measure when = Measure::IfMissing,
                           const MeasureOptions& options = {});
+
+/// Keeps what is known in its file; a warning if that is not possible.
+void keep(KnownMachine& known);
 
 }  // namespace twill

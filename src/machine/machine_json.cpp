@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <array>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <utility>
@@ -111,11 +112,49 @@ void read_rates(Reader& top, const char* key, Rates& rates, const std::string& f
   reader.finish();
 }
 
+Json model_json(const TimeModel& model) {
+  Json json;
+  for (const TimeModel::Layer& layer : model.layers) {
+    Json entry = {{"read_ns", layer.read_ns}, {"write_ns", layer.write_ns}};
+    if (std::isfinite(layer.bytes)) entry["bytes"] = layer.bytes;
+    json["layers"].push_back(std::move(entry));
+  }
+  json["operation_ns"] = model.operation_ns;
+  json["array_ns"] = model.array_ns;
+  return json;
+}
+
 const Json& layers(Reader& top, const char* key, const std::string& file) {
   const Json* json = top.find(key);
   if (!json || !json->is_array() || json->empty())
     wrong(file, fmt::format("'{}' must be a list of layers", key));
   return *json;
+}
+
+}  // namespace
+
+namespace {
+
+std::optional<TimeModel> read_model(Reader& top, const std::string& file) {
+  const Json* json = top.find("fitted");
+  if (!json) return std::nullopt;
+  TimeModel model;
+  model.layers.clear();
+  Reader reader(*json, "'fitted'", file);
+  for (const Json& entry : layers(reader, "layers", file)) {
+    Reader one(entry, fmt::format("layer {} of 'fitted'", model.layers.size()), file);
+    TimeModel::Layer& layer = model.layers.emplace_back();
+    one.rate("bytes", layer.bytes);
+    one.rate("read_ns", layer.read_ns);
+    one.rate("write_ns", layer.write_ns);
+    one.finish();
+  }
+  if (std::isfinite(model.layers.back().bytes))
+    wrong(file, "the last of the layers in 'fitted' holds everything: it has no 'bytes'");
+  reader.rate("operation_ns", model.operation_ns);
+  reader.rate("array_ns", model.array_ns);
+  reader.finish();
+  return model;
 }
 
 }  // namespace
@@ -139,6 +178,7 @@ std::string to_json(const Machine& machine) {
   json["rates"] = rates_json(machine.rates);
   json["single"] = rates_json(machine.single);
   json["launch_us"] = machine.launch_us;
+  if (machine.fitted) json["fitted"] = model_json(*machine.fitted);
   return json.dump(2) + "\n";
 }
 
@@ -177,6 +217,7 @@ Machine machine_from_json(std::string_view text, const std::string& file) {
   read_rates(top, "rates", machine.rates, file);
   read_rates(top, "single", machine.single, file);
   top.rate("launch_us", machine.launch_us);
+  machine.fitted = read_model(top, file);
   top.finish();
   return machine;
 }

@@ -58,8 +58,8 @@ class Buffer {
 };
 
 /// The shortest time of `work(thread, threads)` on all threads together, in seconds: at least 10 runs, and as
-/// many as fit into the given time. The clock starts before any thread does: a clock that the first thread reads
-/// inside of the region may start after the others are done, and the best of many finds just that run.
+/// many as fit into the given time. The clock starts before any thread does: a clock that the first thread
+/// reads inside of the region may start after the others are done, and the best of many finds just that run.
 template <class Work>
 double best_seconds(int threads, double patience, const Work& work) {
   double best = 1e30;

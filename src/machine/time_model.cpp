@@ -12,7 +12,19 @@ const TimeModel::Layer& TimeModel::layer_of(double bytes, bool known) const {
   return found == layers.end() ? layers.back() : *found;
 }
 
+std::vector<std::reference_wrapper<double>> TimeModel::coefficients() {
+  std::vector<std::reference_wrapper<double>> all;
+  for (Layer& layer : layers) {
+    all.push_back(layer.read_ns);
+    all.push_back(layer.write_ns);
+  }
+  all.push_back(operation_ns);
+  all.push_back(array_ns);
+  return all;
+}
+
 TimeModel time_model_of(const Machine& machine) {
+  if (machine.fitted) return *machine.fitted;
   TimeModel model;
   TimeModel::Layer& memory = model.layers.back();
   const Rates& rates = machine.rates;
@@ -27,8 +39,9 @@ TimeModel time_model_of(const Machine& machine) {
     const double bytes = static_cast<double>(cache->bytes) * cache->instances / 2;
     model.layers.insert(model.layers.begin(), {bytes, ns, ns});
   }
-  // Half of the peak: few operations are fused multiply-adds.
-  if (rates.f32_gflops > 0) model.operation_ns = 4 / rates.f32_gflops;
+  // Few operations are fused multiply-adds, and none costs anything while its loop waits for memory. That an
+  // operation counts as much as at the peak is what fits say (`twill machine --fit`).
+  if (rates.f32_gflops > 0) model.operation_ns = 1 / rates.f32_gflops;
   model.array_ns = 1000 * std::min(machine.launch_us, 50.0);
   return model;
 }

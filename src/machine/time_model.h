@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -29,13 +30,17 @@ struct TimeModel {
     return bytes * layer_of(bytes, known).write_ns + array_ns;
   }
 
+  /// Everything that a fit may change: times are sums of these, each times something that a program tells.
+  std::vector<std::reference_wrapper<double>> coefficients();
+
   friend bool operator==(const TimeModel&, const TimeModel&) = default;
 
  private:
   const Layer& layer_of(double bytes, bool known) const;
 };
 
-/// What the measured rates say; a rate that is not known is that of an ordinary machine.
+/// The one that was fitted on the machine, or what its measured rates say; a rate that is not known is that
+/// of an ordinary machine.
 TimeModel time_model_of(const Machine& machine);
 
 }  // namespace twill

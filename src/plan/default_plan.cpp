@@ -406,7 +406,8 @@ class Proposer {
     for (std::size_t o = 0; o < stage_.outputs.size(); ++o) {
       const Combine& combine = stage_.outputs[o].combine[dim];
       if (is<Cat>(combine)) continue;
-      const bool two = is<Scan>(combine) || (is<Append>(combine) && !decides_by_running(stage_, stage_.outputs[o]));
+      const bool two =
+          is<Scan>(combine) || (is<Append>(combine) && !decides_by_running(stage_, stage_.outputs[o]));
       cluster.merges.push_back({0, static_cast<int>(o), two ? How::TwoPass : How::Partial});
     }
   }

@@ -233,11 +233,13 @@ Action add_cluster(CLI::App& app) {
   app.add_option("--cost", options->cost,
                  "What is to be least: a, b, c, d, e (the default for a graph) or f (for a program)")
       ->type_name("LETTER");
-  app.add_option("--cluster", options->by, "optimal (the default), greedy (of a program), greedy-top, greedy-bottom or none")
+  app.add_option("--cluster", options->by,
+                 "optimal (the default), greedy (of a program), greedy-top, greedy-bottom or none")
       ->type_name("CHOICE");
   app.add_option("--seconds", options->seconds, "The best that is found in this time; 2 if left out")
       ->type_name("S");
-  app.add_option("--solver", options->solver, "cbc or highs; the one that is installed if left out, cbc first")
+  app.add_option("--solver", options->solver,
+                 "cbc or highs; the one that is installed if left out, cbc first")
       ->type_name("NAME");
   app.add_option("--lp", options->lp, "Write the linear programs that are solved to this file")
       ->type_name("FILE");

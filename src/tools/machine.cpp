@@ -1,6 +1,7 @@
 // `twill machine`: what is known about the machine, measured the first time.
 #include "machine/machine.h"
 #include "base/files.h"
+#include "bench/fit.h"
 #include "machine/plausible.h"
 #include "tools/command.h"
 
@@ -19,10 +20,11 @@ constexpr const char* examples =
     "Examples:\n"
     "  twill machine              what is known; measures if nothing is\n"
     "  twill machine --measure    measures again\n"
+    "  twill machine --fit        fits the model of time on measurements, and shows how well\n"
     "  twill machine --json       for programs; docs/files.md explains the fields";
 
 struct MachineOptions {
-  bool again = false, json = false;
+  bool again = false, fit = false, json = false;
 };
 
 /// One line that is drawn over and over, on terminals only.
@@ -38,16 +40,23 @@ int show_machine(const MachineOptions& options) {
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   MeasureOptions measure;
   if (terminal) measure.progress = draw_progress;
-  const KnownMachine known =
+  KnownMachine known =
       this_machine(cache_directory(), options.again ? Measure::Again : Measure::IfMissing, measure);
   if (terminal && known.measured) fmt::print(stderr, "\r{:75}\r", "");
-  if (!known.warning.empty()) fmt::print(stderr, "warning: the rates are not kept: {}\n", known.warning);
   if (const auto doubts = implausible(known.machine); !doubts.empty())
     fmt::print(
         stderr,
         "warning: these rates cannot be right: {}; `twill machine --measure` measures again, best when "
         "the machine is idle\n",
         fmt::join(doubts, "; "));
+  if (options.fit) {
+    const bench::Fit fit = bench::fit_time_model(known.machine, {.progress = measure.progress});
+    if (terminal) fmt::print(stderr, "\r{:75}\r", "");
+    known.machine.fitted = fit.fitted;
+    keep(known);
+    if (!options.json) fmt::print("{}\n", to_string(fit));
+  }
+  if (!known.warning.empty()) fmt::print(stderr, "warning: the rates are not kept: {}\n", known.warning);
   if (options.json) {
     fmt::print("{}\n", to_json(known.machine));
   } else {
@@ -62,6 +71,9 @@ int show_machine(const MachineOptions& options) {
 Action add_machine(CLI::App& app) {
   auto options = std::make_shared<MachineOptions>();
   app.add_flag("--measure", options->again, "Measure again, even if the rates are known");
+  app.add_flag(
+      "--fit", options->fit,
+      "Run some thirty small programs as well, and fit the model of time that clusters are chosen by");
   app.add_flag("--json", options->json, "Print JSON");
   app.footer(examples);
   return [options] { return show_machine(*options); };
