@@ -56,12 +56,17 @@ std::string count(int number, const std::string& what) {
 
 namespace {
 
+/// What has no loop walks over nothing, and has no number.
+bool has_loop(const Pass& pass) {
+  return std::ranges::any_of(pass.loops.chains, [](const auto& chain) { return !chain.empty(); });
+}
+
 /// Arrays that a pass leaves in memory for others, and who these are: what fusion did not save.
 std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& schedule) {
   const Program& program = *schedule.program;
   const std::set<ArrayId> results(program.results.begin(), program.results.end());
   struct Made {
-    int pass;
+    std::string pass;
     ArrayId array;
   };
   std::vector<Made> made;
@@ -70,7 +75,8 @@ std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& 
   int number = 0;
   const std::function<void(const BlockSchedule&)> look = [&](const BlockSchedule& block) {
     for (const Pass& pass : block.passes) {
-      ++number;
+      if (has_loop(pass)) ++number;
+      const std::string label = has_loop(pass) ? std::to_string(number) : "-";
       std::set<ArrayId> reads, own;
       for (const StageSchedule& stage : pass.stages) {
         for (std::size_t o = 0; o < stage.outputs.size(); ++o)
@@ -78,13 +84,13 @@ std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& 
             own.insert(array);
             if (!is_local(stage.outputs[o].keep) && !results.contains(array) && !in_place.contains(array) &&
                 program[array].rank() > 0)
-              made.push_back({number, array});
+              made.push_back({label, array});
           }
         if (stage.blocks.empty())
           for (const ArrayId array : reads_of(program, *stage.stage)) reads.insert(array);
       }
       for (const ArrayId array : reads)
-        if (!own.contains(array)) readers[array].push_back(std::to_string(number));
+        if (!own.contains(array)) readers[array].push_back(label);
       for (const StageSchedule& stage : pass.stages) {
         for (const Block* inner : blocks_of(*stage.stage))
           for (std::size_t o = 0; o < stage.outputs.size(); ++o)
@@ -145,11 +151,14 @@ std::string fusion_report(const Compilation& c) {
     return fmt::format("{}", fmt::join(members, ", "));
   };
   std::vector<std::pair<std::string, std::string>> passes, laid_out, fused, apart;
+  int number = 0;
   const std::function<void(const BlockSchedule&)> list_passes = [&](const BlockSchedule& block) {
     for (const Pass& pass : block.passes) {
       std::vector<std::string> parts;
       for (const StageSchedule& stage : pass.stages) parts.push_back(members_of(*stage.stage));
-      passes.emplace_back(std::to_string(passes.size() + 1), fmt::format("{}", fmt::join(parts, "; ")));
+      if (has_loop(pass)) ++number;
+      passes.emplace_back(has_loop(pass) ? std::to_string(number) : "-",
+                          fmt::format("{}", fmt::join(parts, "; ")));
       for (const StageSchedule& stage : pass.stages)
         for (const BlockSchedule& inner : stage.blocks) list_passes(inner);
     }
