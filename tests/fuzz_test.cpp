@@ -198,7 +198,9 @@ TEST(FuzzShrink, AnInventedBugInScansBecomesOneSmallStage) {
   ASSERT_EQ(program.stages[0].outputs.size(), 1U) << to_string(failure);
   EXPECT_EQ(combine_count(program, is<Scan>), 1);
   EXPECT_EQ(program.results.size(), 1U);
-  const auto* size = as<SizeRef>(program.stages[0].dims[0].hi);
+  const std::vector<Combine>& combine = program.stages[0].outputs[0].combine;
+  const auto scanned = std::find_if(combine.begin(), combine.end(), is<Scan>) - combine.begin();
+  const auto* size = as<SizeRef>(program.stages[0].dims[static_cast<std::size_t>(scanned)].hi);
   ASSERT_TRUE(size) << to_string(failure);
   EXPECT_EQ(bind_sizes(program, failure.one.inputs.front()).at(size->symbol), 3) << to_string(failure);
   const Expr value = program.stages[0].outputs[0].value;

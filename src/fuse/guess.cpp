@@ -3,7 +3,11 @@
 #include "fuse/profit.h"
 #include "fuse/region.h"
 
+#include "program/choice.h"
+
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 #include <unordered_map>
 
@@ -11,10 +15,62 @@ namespace twill {
 
 namespace {
 
-/// Extents that are not known; those of collections, of which filters leave a part.
+/// Extents that are not known; those of collections of which nothing is known.
 constexpr std::int64_t some_extent = 1000, part_of_extent = 500;
 
+/// Shares of points: that two things are equal, and anything else.
+constexpr double share_of_equal = 0.1, some_share = 0.5;
+
+/// As many points have a key of their own.
+constexpr double share_of_keys = 0.1;
+
+std::int64_t as_count(double points) {
+  return static_cast<std::int64_t>(std::clamp(points, 1.0, 1e18));
+}
+
+/// How many keys there are at most.
+double most_keys(Expr key) {
+  const auto* apply = as<Apply>(key);
+  if (apply && apply->prim == Prim::Mod)
+    if (const auto* divisor = as<Literal>(key->args[1])) return std::abs(static_cast<double>(divisor->value.i));
+  if (!key->type.is_scalar()) return std::numeric_limits<double>::infinity();
+  if (key->type.scalar() == Scalar::Bool) return 2;
+  return std::pow(2.0, 8 * info(key->type.scalar()).bytes);
+}
+
+/// Nothing if it depends on more than what is known.
+std::optional<double> extent_of(const Dim& dim, const KnownSizes& known) {
+  const auto lo = dim.lo ? known_value(dim.lo, known) : std::optional(Number::of(Scalar::I64, 0));
+  const auto hi = dim.hi ? known_value(dim.hi, known) : std::nullopt;
+  if (!lo || !hi) return std::nullopt;
+  return std::max(1.0, static_cast<double>(hi->i) - static_cast<double>(lo->i));
+}
+
 }  // namespace
+
+double share_of(Expr condition) {
+  if (!condition) return 1;
+  if (const auto* literal = as<Literal>(condition)) return literal->value.u ? 1 : 0;
+  const auto* apply = as<Apply>(condition);
+  if (!apply) return some_share;
+  const std::vector<Expr>& args = condition->args;
+  const auto equal = [&] {
+    for (const Expr side : args) {
+      const auto* remainder = as<Apply>(side);
+      const auto* divisor = remainder && remainder->prim == Prim::Mod ? as<Literal>(side->args[1]) : nullptr;
+      if (divisor && divisor->value.i != 0) return 1 / std::abs(static_cast<double>(divisor->value.i));
+    }
+    return args[0]->type == Type(Scalar::Bool) ? some_share : share_of_equal;
+  };
+  switch (apply->prim) {
+    case Prim::Not: return 1 - share_of(args[0]);
+    case Prim::And: return share_of(args[0]) * share_of(args[1]);
+    case Prim::Or: return 1 - (1 - share_of(args[0])) * (1 - share_of(args[1]));
+    case Prim::Eq: return equal();
+    case Prim::Ne: return 1 - equal();
+    default: return some_share;
+  }
+}
 
 Guess::Guess(const Program& program, KnownSizes known) : known_(std::move(known)), guessed_(known_) {
   std::set<SymbolId> lengths;
@@ -24,6 +80,41 @@ Guess::Guess(const Program& program, KnownSizes known) : known_(std::move(known)
   for (std::size_t s = 0; s < program.symbols.size(); ++s) {
     const SymbolId symbol{static_cast<int>(s)};
     guessed_.sizes.emplace(symbol, lengths.contains(symbol) ? part_of_extent : some_extent);
+  }
+  for_each_stage(program.stages, [&](const Stage& stage) { guess_lengths(program, stage); });
+}
+
+/// Stages are in an order in which they can run, so what they go through has been guessed before.
+void Guess::guess_lengths(const Program& program, const Stage& stage) {
+  for (KnownSizes* sizes : {&known_, &guessed_}) {
+    double all = 1;
+    bool known = true;
+    for (const Dim& dim : stage.dims) {
+      const auto extent = extent_of(dim, *sizes);
+      known = known && extent;
+      all *= extent.value_or(some_extent);
+      // In the middle of its range an index stands for all of them.
+      const auto lo = dim.lo ? known_value(dim.lo, *sizes) : std::nullopt;
+      if (extent) sizes->indices[dim.id] = (lo ? lo->i : 0) + static_cast<std::int64_t>(*extent / 2);
+    }
+    if (!known && sizes == &known_) continue;
+    for (const Output& output : stage.outputs) {
+      const bool appends = !output.combine.empty() && is<Append>(output.combine.back());
+      const bool groups = !output.combine.empty() && is<Group>(output.combine.back());
+      if (!appends && !groups) continue;
+      const double passing = all * share_of(output.guard);
+      const double keys = groups ? std::min(passing * share_of_keys, most_keys(output.key)) : 0;
+      for (const ArrayId array : defined_arrays(output)) {
+        const auto* size = as<SizeRef>(program[array].shape.front());
+        if (!size || array == output.offsets) continue;
+        const bool by_key = groups && (array == output.keys || std::get<Group>(output.combine.back()).op);
+        sizes->sizes[size->symbol] = as_count(by_key ? keys : passing);
+      }
+    }
+    for (const ChosenSize& chosen : chosen_sizes(program, stage)) {
+      const auto then = known_value(chosen.then, *sizes), otherwise = known_value(chosen.otherwise, *sizes);
+      if (then && otherwise) sizes->sizes[chosen.size] = std::max(then->i, otherwise->i);
+    }
   }
 }
 
@@ -38,18 +129,18 @@ bool Guess::knows(const Array& array) const {
 }
 
 double Guess::bytes(const Array& array) const {
-  auto bytes = static_cast<double>(byte_size(array.type));
-  for (const Expr e : array.shape) bytes *= extent(e);
-  return bytes;
+  return static_cast<double>(byte_size(array.type)) * elements(array);
+}
+
+double Guess::elements(const Array& array) const {
+  double elements = 1;
+  for (const Expr e : array.shape) elements *= extent(e);
+  return elements;
 }
 
 double Guess::points(const Stage& stage) const {
   double points = 1;
-  for (const Dim& dim : stage.dims) {
-    const auto lo = known_value(dim.lo, guessed_);
-    const double first = lo ? static_cast<double>(lo->i) : 0;
-    points *= dim.hi ? std::max(1.0, extent(dim.hi) - first) : some_extent;
-  }
+  for (const Dim& dim : stage.dims) points *= extent_of(dim, guessed_).value_or(some_extent);
   return points;
 }
 

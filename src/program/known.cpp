@@ -9,7 +9,7 @@
 namespace twill {
 
 KnownSizes known_sizes(const Program& program, std::span<const Data> inputs) {
-  KnownSizes known{bind_sizes(program, inputs), {}};
+  KnownSizes known{bind_sizes(program, inputs), {}, {}};
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].shape().empty() && inputs[i].type().is_scalar())
       known.scalars[program.inputs[i].array] = inputs[i].get(0);
@@ -38,6 +38,9 @@ std::optional<Number> known_value(Expr root, const KnownSizes& known) {
     } else if (const auto* size = as<SizeRef>(e)) {
       const auto found = known.sizes.find(size->symbol);
       if (found != known.sizes.end()) value = Number::of(Scalar::I64, found->second);
+    } else if (const auto* index = as<IndexRef>(e)) {
+      const auto found = known.indices.find(index->dim);
+      if (found != known.indices.end()) value = Number::of(Scalar::I64, found->second);
     } else if (const auto* read = as<Read>(e)) {
       const auto found = known.scalars.find(read->array);
       if (found != known.scalars.end()) value = found->second;

@@ -12,6 +12,7 @@ namespace twill {
 struct KnownSizes {
   std::map<SymbolId, std::int64_t> sizes;
   std::map<ArrayId, Number> scalars;  // inputs that are single numbers
+  std::map<DimId, std::int64_t> indices = {};  // of loops, if somebody looks at one iteration
 };
 
 /// All that inputs tell.
