@@ -1,6 +1,9 @@
 #include "cluster/builder.h"
 
 #include "fuse/direction.h"
+#include "fuse/gather.h"
+#include "fuse/inline.h"
+#include "fuse/join.h"
 #include "fuse/profit.h"
 #include "fuse/share.h"
 #include "program/index_use.h"
@@ -171,6 +174,7 @@ std::optional<Reason> ClusterBuilder::why_not_one(const Set& first, const Set& s
       !has_hint(joiner_[first.holder], Hint::Always) && !has_hint(joiner_[second.holder], Hint::Always))
     return reason("streams", a, b, "one loop would walk too many arrays");
   if (auto apart = joiner_.why_not(first.holder, second.holder)) return apart;
+  if (auto more = why_more_work(first.holder, second.holder)) return more;
   const bool always =
       has_hint(joiner_[first.holder], Hint::Always) || has_hint(joiner_[second.holder], Hint::Always);
   if (!always && siblings && in_order_[index(first.holder)] != in_order_[index(second.holder)])
@@ -199,6 +203,19 @@ std::optional<Reason> ClusterBuilder::why_not_one(const Set& first, const Set& s
   }
   if (!always && walks_too_many(first.holder, second.holder))
     return reason("streams", a, b, "one loop would walk too many arrays");
+  return std::nullopt;
+}
+
+/// Would elements of the first be computed more often if the second went to what they are made of?
+std::optional<Reason> ClusterBuilder::why_more_work(int first, int second) const {
+  const Stage &maker = joiner_[first], &reader = joiner_[second];
+  if (freedom_.gathers || has_hint(maker, Hint::Always) || has_hint(reader, Hint::Always))
+    return std::nullopt;
+  for (const Output* output : gathered_outputs(maker, reader))
+    if (!reads_few(region_.program, maker, *output, reader))
+      return reason("repeated", set_of_[index(first)], set_of_[index(second)],
+                    "elements of '" + region_.program[output->array].name +
+                        "' would be computed as often as they are read");
   return std::nullopt;
 }
 
@@ -383,12 +400,33 @@ void ClusterBuilder::share_with_siblings() {
   }
 }
 
+/// What is gathered by a later one of the sets is computed in the order of that.
+std::optional<Reason> ClusterBuilder::gather_in_order(const std::vector<int>& sets,
+                                                      std::vector<Stage>& stages) const {
+  for (std::size_t i = 0; i < sets.size(); ++i)
+    for (std::size_t k = i + 1; k < sets.size(); ++k)
+      if (auto more = why_more_work(sets_[index(sets[i])].holder, sets_[index(sets[k])].holder)) return more;
+  const auto readers = [&](ArrayId array) {
+    std::set<int> positions;
+    if (joiner_.uses().is_held(array)) positions.insert(-1);
+    for (const int reader : joiner_.uses().readers(array)) {
+      int position = -1;
+      for (std::size_t s = 0; s < sets.size(); ++s)
+        if (sets_[index(sets[s])].holder == reader) position = static_cast<int>(s);
+      positions.insert(position);
+    }
+    return positions;
+  };
+  return take_order_of_readers(region_.program, stages, readers);
+}
+
 std::optional<Reason> ClusterBuilder::why_not_shared(const std::vector<int>& sets, std::vector<Stage>& stages,
                                                      const std::function<bool(int, int)>& already) const {
   const int first = sets.front(), second = sets.back();
   for (const int set : sets) stages.push_back(joiner_[sets_[index(set)].holder]);
   std::set<ArrayId> passed;
   if (auto apart = visit_points(region_.program, stages, passed)) return apart;
+  if (auto apart = gather_in_order(sets, stages)) return apart;
   std::vector<const Stage*> all;
   for (const Stage& stage : stages) all.push_back(&stage);
   const int depth = most_shared(region_.program, all);

@@ -17,6 +17,7 @@ struct Freedom {
   std::vector<int> cluster = {};  // by stage: only stages with the same number are fused; empty: all may be
   bool from_below = false;        // the last stages choose first
   bool many_arrays = false;       // a loop may walk through any number of arrays
+  bool gathers = false;           // what is read where data say may be computed there, however often
 };
 
 class ClusterBuilder {
@@ -51,6 +52,7 @@ class ClusterBuilder {
   bool loses_parallelism(int x, int y) const;
   bool may_fuse(int a, int b) const;
   std::optional<Reason> why_not_one(const Set& first, const Set& second, int a, int b, bool siblings) const;
+  std::optional<Reason> why_more_work(int first, int second) const;
   std::optional<Reason> join(int a, int b, bool siblings);
   std::size_t streams(int first, int second) const;
   bool walks_too_many(int first, int second) const;
@@ -62,6 +64,7 @@ class ClusterBuilder {
   bool is_group_between(int first, int second) const;
   void share_with_producers(int set);
   void share_with_siblings();
+  std::optional<Reason> gather_in_order(const std::vector<int>& sets, std::vector<Stage>& stages) const;
   /// Are the sets, in the order in which they run, worth a loop that they share? `stages`: what they become.
   std::optional<Reason> why_not_shared(const std::vector<int>& sets, std::vector<Stage>& stages,
                                        const std::function<bool(int, int)>& already) const;

@@ -83,6 +83,7 @@ class Choice {
     region_.stages = stages_;
     // What counts arrays, and not time, does not ask how many of them a loop walks.
     freedom.many_arrays = std::holds_alternative<GraphCost>(cost_);
+    freedom.gathers = true;
     Built built;
     built.cluster = built_clusters(region_, std::move(freedom), built.clustering);
     return built;

@@ -1,7 +1,7 @@
 #include "cluster/program_problem.h"
 
 #include "cluster/at.h"
-#include "fuse/guess.h"
+#include "fuse/join.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,11 +59,17 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(
     data.read /= unit_;
   }
   work_ /= unit_;
+  for (int reader = 0; reader < problem.count; ++reader) {
+    std::set<int> makers;
+    for (const ArrayId array : builder.uses().reads(reader)) makers.insert(builder.uses().definer(array));
+    for (const int maker : makers)
+      if (maker >= 0 && maker != reader) charge_for_gather(region, guess, maker, reader);
+  }
 }
 
 void ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>> known) {
   Clustering nothing;
-  ClusterBuilder builder(region, {.many_arrays = is_whole()}, nothing);
+  ClusterBuilder builder(region, {.many_arrays = is_whole(), .gathers = true}, nothing);
   const std::size_t count = at(problem.count);
   const auto may_meet = [&](int a, int b) {
     return std::any_of(known.begin(), known.end(),
@@ -97,6 +103,18 @@ void ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>
         if (a >= b || after[at(a)][at(b)] || becomes_other(a) || becomes_other(b)) continue;
         if (!may_meet(a, b)) problem.never[at(a)][at(b)] = problem.never[at(b)][at(a)] = true;
       }
+}
+
+/// Together, the first computes its elements as often as the second reads them.
+void ProgramProblem::charge_for_gather(const Region& region, const Guess& guess, int a, int b) {
+  const Stage &maker = region.stages[at(a)], &reader = region.stages[at(b)];
+  const std::vector<const Output*> gathered = gathered_outputs(maker, reader);
+  if (gathered.empty()) return;
+  const double elements = std::max(1.0, guess.elements(region.program[gathered.front()->array]));
+  const double more = (guess.points(reader) / elements - 1) * guess.work(maker) *
+                      std::get<ByTime>(cost_).model.operation_ns / unit_;
+  problem.saves[{a, b}] = -more;
+  work_ += more;  // of which the two save nothing, together
 }
 
 bool ProgramProblem::goes_through_collection(const Stage& stage) const {
@@ -152,7 +170,7 @@ double ProgramProblem::least_cost() const {
     if (apart) least += data.read;
   }
   for (const auto& [pair, saved] : problem.saves)
-    if (!problem.may_meet(pair.first, pair.second)) least += saved;
+    least += problem.may_meet(pair.first, pair.second) ? std::min(0.0, saved) : saved;
   if (problem.last > 0) {
     // The longest way along stages that are never together.
     std::vector<double> number(at(problem.count), 1);

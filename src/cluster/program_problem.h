@@ -3,6 +3,7 @@
 
 #include "cluster/builder.h"
 #include "cluster/problem.h"
+#include "fuse/guess.h"
 
 #include <span>
 
@@ -32,6 +33,7 @@ class ProgramProblem {
 
  private:
   bool goes_through_collection(const Stage& stage) const;
+  void charge_for_gather(const Region& region, const Guess& guess, int a, int b);
   double highest_number(const std::vector<int>& cluster) const;
 
   const ClusterCost& cost_;

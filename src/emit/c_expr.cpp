@@ -377,6 +377,13 @@ CText CExpressions::print_apply(Expr e) {
     return apply(by < 0 ? Prim::Sub : Prim::Add, type,
                  {print(sum->first), {std::to_string(by < 0 ? -by : by)}});
   }
+  if (prim == Prim::Within) {
+    const std::string index =
+        as<IndexRef>(e->args[0]) ? text(e->args[0], 16) : name_for(text(e->args[0]), "int64_t", "at");
+    const std::string fine = name_for(within(index, e->args[1]), "bool", "fine");
+    check(fine, "stage '" + stage_ + "' takes an element outside");
+    return {fine + " ? " + index + " : 0", 3};
+  }
   std::vector<CText> operands;
   for (Expr arg : e->args) operands.push_back(print(arg));
   if ((prim == Prim::Div || prim == Prim::Mod) && type.is_integer()) {

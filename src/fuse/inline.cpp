@@ -66,8 +66,43 @@ bool bends(Boundary rule) {
   return rule == Boundary::Clamp || rule == Boundary::Mirror || rule == Boundary::Wrap;
 }
 
+/// Who finds out that a subscript that nobody has proven is outside of the producer's array, if the producer
+/// computes the element where it is read?
+enum class Finds : std::uint8_t {
+  Read,    // a read of its own, of an array that is as long
+  Within,  // the index, where it is used
+  Nobody,  // the index may not be used at all
+};
+Finds who_finds(const Program& program, const Output& output, std::size_t subscript) {
+  const DimId index = as<IndexRef>(output.at[subscript])->dim;
+  const Expr extent = program[output.array].shape[subscript];
+  Finds finds = Finds::Nobody;
+  visit_surely(output.value, [&](Expr node) {
+    const auto* ref = as<IndexRef>(node);
+    if (ref && ref->dim == index && finds == Finds::Nobody) finds = Finds::Within;
+    const auto* read = as<Read>(node);
+    for (std::size_t s = 0; read && s < read->rules.size(); ++s) {
+      const auto* at = as<IndexRef>(node->args[s]);
+      if (at && at->dim == index && read->rules[s] == Boundary::Inside &&
+          program[read->array].shape[s] == extent)
+        finds = Finds::Read;
+    }
+  });
+  return finds;
+}
+
+using Unproven = std::set<std::pair<const Node*, int>>;
+
 /// The value of the element that a read means.
-Expr value_at(Program& program, const Output& output, Expr node) {
+Expr value_at(Program& program, const Output& output, Expr node, const Unproven& unproven) {
+  std::vector<Expr> places;
+  for (std::size_t k = 0; k < output.at.size(); ++k) {
+    const bool checks = unproven.contains({node.get(), static_cast<int>(k)}) &&
+                        who_finds(program, output, k) == Finds::Within;
+    places.push_back(checks ? program.pool->apply(Prim::Within,
+                                                  {node->args[k], program[output.array].shape[k]}, node->place)
+                            : node->args[k]);
+  }
   const auto& rules = as<Read>(node)->rules;
   std::map<DimId, std::size_t> subscript_of;
   for (std::size_t k = 0; k < output.at.size(); ++k) subscript_of[as<IndexRef>(output.at[k])->dim] = k;
@@ -78,7 +113,7 @@ Expr value_at(Program& program, const Output& output, Expr node) {
   };
   const std::function<Expr(Expr)> moved = [&](Expr e) {
     return rewrite(*program.pool, e, [&](Expr inner) -> Expr {
-      if (const auto k = found(inner)) return node->args[*k];
+      if (const auto k = found(inner)) return places[*k];
       const auto* read = as<Read>(inner);
       if (!read) return {};
       std::vector<Boundary> bent = read->rules;
@@ -123,8 +158,9 @@ std::optional<Reason> why_not_inline(const Program& program, const Stage& produc
       if (rules[k] != Boundary::Inside && !(bends(rules[k]) && hands_rule_on(program, output, k)))
         return no("boundary", array + " is read beyond its boundary");
   }
-  if (!reads_inside(program, consumer, output.array))
-    return no("outside", "nobody knows before it runs that " + array + " has what is read of it");
+  for (const auto& [node, subscript] : unproven_reads(program, consumer, output.array))
+    if (who_finds(program, output, static_cast<std::size_t>(subscript)) == Finds::Nobody)
+      return no("outside", "nobody knows before it runs that " + array + " has what is read of it");
   return std::nullopt;
 }
 
@@ -203,8 +239,9 @@ bool is_as_quick_as_reading(Program& program, const Stage& producer, const Outpu
 void inline_reads(Program& program, const Output& output, Stage& consumer) {
   ExprPool& pool = *program.pool;
   std::map<const Node*, Expr> values;
+  const Unproven unproven = unproven_reads(program, consumer, output.array);
   for (const Expr node : reads_of(consumer, output.array)) {
-    values[node.get()] = pool.cast(program[output.array].type, value_at(program, output, node));
+    values[node.get()] = pool.cast(program[output.array].type, value_at(program, output, node, unproven));
   }
   // A read may be a subscript of another one: the innermost ones first, until none is left.
   const auto replace = [&](Expr node) {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include "fuse/inline.h"
 #include "fuse/profit.h"
 #include "fuse/region.h"
 #include "program/edit.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace twill {
 
@@ -50,17 +52,23 @@ struct Meeting {
   bool counts = false;                 // and needs the number of an element in it
   bool runs_inside = false;            // its inner loops run whether the point is in the collection or not
   std::map<const Node*, Expr> values;  // reads of the second, and what they stand for
+  std::set<ArrayId> by_index;          // arrays of the first whose elements the second computes itself
+  bool same_range = true;              // with these ones alone, the first has no loop any more
 };
 
 class Judge {
  public:
   explicit Judge(const Joint& joint)
-      : program_(joint.program), first_(joint.first), second_(joint.second), gone_(joint.gone) {}
+      : program_(joint.program),
+        first_(joint.first),
+        second_(joint.second),
+        gone_(joint.gone),
+        by_index_(joint.by_index) {}
 
   /// Nothing: they do not meet, and `reason` says why.
   std::optional<Meeting> meet() {
     if (!alone() || !in_order()) return std::nullopt;
-    return goes_over() ? over() : goes_through_rows() ? through_rows() : same_points();
+    return goes_over() ? over() : goes_through_rows() ? through_rows() : by_index_ ? by_index() : same_points();
   }
 
   std::optional<Reason> reason;
@@ -167,7 +175,35 @@ class Judge {
     return program_.pool->cast(program_[output.array].type, output.value);
   }
 
-  std::optional<Meeting> same_points() {
+  std::optional<Meeting> by_index() {
+    const std::vector<const Output*> outputs = gathered_outputs(first_, second_);
+    if (outputs.empty()) return same_points();
+    std::set<ArrayId> gathered;
+    for (const Output* output : outputs) {
+      if (!gone_.contains(output->array))
+        no("shared", quoted(output->array) + " is needed elsewhere as well, and read in the order of an index here");
+      else if (auto apart = why_not_inline(program_, first_, *output, second_))
+        reason = std::move(apart);
+      else
+        gathered.insert(output->array);
+    }
+    std::optional<Reason> why = std::exchange(reason, std::nullopt);
+    const bool all = first_.effects.empty() && std::all_of(first_.outputs.begin(), first_.outputs.end(),
+                                                           [&](const Output& output) {
+                                                             return gathered.contains(output.array);
+                                                           });
+    auto meeting = all ? std::optional<Meeting>(Meeting{}) : same_points(gathered);
+    if (!meeting) {
+      if (why) reason = std::move(why);
+      return std::nullopt;
+    }
+    meeting->by_index = std::move(gathered);
+    meeting->same_range = !all;
+    return meeting;
+  }
+
+  /// `others`: arrays of the first that do not matter.
+  std::optional<Meeting> same_points(const std::set<ArrayId>& others = {}) {
     if (first_.dims.size() != second_.dims.size())
       return refuse("range", "their loops have different ranges");
     Meeting meeting;
@@ -181,6 +217,7 @@ class Judge {
       return refuse("length", "'" + second_.name + "' needs to know how long a collection has become");
     for (const Expr node : reads_of_first()) {
       const Read& read = *as<Read>(node);
+      if (others.contains(read.array)) continue;
       const Output& output = output_of(read.array);
       if (output.array != read.array || !all_are<Cat>(output))
         return refuse("whole", quoted(read.array) + " is complete only after the whole loop");
@@ -487,6 +524,7 @@ class Judge {
   const Stage& first_;
   const Stage& second_;
   const std::set<ArrayId>& gone_;
+  bool by_index_;
 };
 
 /// Replaces reads by values and renames dimensions.
@@ -500,17 +538,6 @@ void settle(ExprPool& pool, Stage& stage, const Meeting& meeting) {
       return name == meeting.names.end() ? Expr{} : pool.index(name->second, node->place);
     });
   });
-}
-
-/// Gives dimensions that come to stand inside of others names of their own.
-void rename_inside(Program& program, std::vector<Dim>& dims, const std::vector<Dim>& around) {
-  std::set<std::string> used;
-  for (const Dim& dim : around) used.insert(dim.name);
-  for (Dim& dim : dims) {
-    const std::string name = dim.name;
-    for (int k = 2; !used.insert(dim.name).second; ++k) dim.name = name + "_" + std::to_string(k);
-    program.dim_names[static_cast<std::size_t>(dim.id.value)] = dim.name;
-  }
 }
 
 /// A running value of a stage with these dimensions, and what reads it.
@@ -592,17 +619,40 @@ void go_through(Program& program, Stage& stage, const Stage& first, const Meetin
 
 }  // namespace
 
+std::vector<const Output*> gathered_outputs(const Stage& first, const Stage& second) {
+  std::map<ArrayId, std::pair<Expr, bool>> reads;  // one of them, and whether all are at its place
+  const auto subscripts = [](Expr node) { return std::span(node->args).first(as<Read>(node)->rules.size()); };
+  for_each_expr(second, [&](Expr root) {
+    visit(root, [&](Expr node) {
+      const auto* read = as<Read>(node);
+      if (!read || std::ranges::find(first.outputs, read->array, &Output::array) == first.outputs.end()) return;
+      auto& [any, same] = reads.try_emplace(read->array, node, true).first->second;
+      same = same && std::ranges::equal(subscripts(any), subscripts(node));
+    });
+  });
+  std::vector<const Output*> outputs;
+  for (const Output& output : first.outputs)
+    if (const auto read = reads.find(output.array); read != reads.end())
+      if (read->second.second && std::ranges::any_of(subscripts(read->second.first), reads_data))
+        outputs.push_back(&output);
+  return outputs;
+}
+
 std::optional<Reason> why_not_join(const Joint& joint) {
   Judge judge(joint);
   if (judge.meet()) return std::nullopt;
   return judge.reason;
 }
 
-Stage joined(Program& program, const Stage& first, const Stage& second, const std::set<ArrayId>& gone) {
-  Judge judge({program, first, second, gone});
+Stage joined(Program& program, const Stage& first, const Stage& second, const std::set<ArrayId>& gone,
+             bool by_index) {
+  Judge judge({program, first, second, gone, by_index});
   const std::optional<Meeting> meeting = judge.meet();
   ensure(meeting.has_value(), "joined stages have to meet");
   Stage rest = second;
+  for (const Output& output : first.outputs)
+    if (meeting->by_index.contains(output.array)) inline_reads(program, output, rest);
+  if (!meeting->same_range) return rest;
   settle(*program.pool, rest, *meeting);
   if (meeting->collection) {
     go_through(program, rest, first, *meeting);

@@ -11,6 +11,9 @@
 //                 all that it does; scans, and positions in the collection, become running values
 //   rows          the same for a collection of rows: the second goes, for each index of its outermost
 //                 dimension, through the row that the first makes for that index
+// and, if that is allowed, in a fourth one, with which the first need not share the second's range:
+//   by index      the second reads, at every point, one element that data choose, of arrays that nobody else
+//                 needs: it computes that element itself (fuse/inline.h)
 #pragma once
 
 #include "program/program.h"
@@ -27,7 +30,11 @@ struct Joint {
   const Stage& first;
   const Stage& second;
   const std::set<ArrayId>& gone;
+  bool by_index = false;  // they may meet so
 };
+
+/// The outputs of the first stage of which the second reads one element at each of its points, chosen by data.
+std::vector<const Output*> gathered_outputs(const Stage& first, const Stage& second);
 
 /// Why the two cannot become one; nothing if they can. Looks at the two alone: whether other stages have to
 /// run between them is the caller's question.
@@ -35,6 +42,7 @@ std::optional<Reason> why_not_join(const Joint& joint);
 
 /// The stage that does the work of both, under the second one's name, without the outputs that are gone.
 /// Only if nothing speaks against it.
-Stage joined(Program& program, const Stage& first, const Stage& second, const std::set<ArrayId>& gone);
+Stage joined(Program& program, const Stage& first, const Stage& second, const std::set<ArrayId>& gone,
+             bool by_index = false);
 
 }  // namespace twill

@@ -1,5 +1,6 @@
 #include "fuse/sets.h"
 
+#include "fuse/gather.h"
 #include "fuse/inline.h"
 #include "fuse/join.h"
 #include "fuse/share.h"
@@ -12,14 +13,14 @@ namespace twill {
 
 std::optional<Reason> Joiner::why_not(int first, int second) const {
   const std::set<ArrayId> gone = gone_into(region_, uses_, first, second);
-  return why_not_join({region_.program, (*this)[first], (*this)[second], gone});
+  return why_not_join({region_.program, (*this)[first], (*this)[second], gone, true});
 }
 
 void Joiner::join(int first, int second) {
   const std::set<ArrayId> gone = gone_into(region_, uses_, first, second);
   Stage& both = region_.stages[static_cast<std::size_t>(second)];
   Stage& empty = region_.stages[static_cast<std::size_t>(first)];
-  both = joined(region_.program, empty, both, gone);
+  both = joined(region_.program, empty, both, gone, true);
   const std::set<SymbolId> lengths = lengths_gone(region_.program, empty, both);
   empty = Stage{};
   uses_.merge(first, second, gone, lengths);
@@ -120,13 +121,27 @@ void fuse_list(Region& region, const ClusterSets& list) {
   std::set<ArrayId> collections = collections_read(region);
   Joiner joiner(region);
   for (const std::vector<int>& members : sets) join_all(joiner, members);
+  const auto readers_of = [&](ArrayId array, std::size_t from, std::size_t count) {
+    std::set<int> places;
+    if (joiner.uses().is_held(array)) places.insert(-1);
+    for (const int reader : joiner.uses().readers(array)) {
+      int place = -1;
+      for (std::size_t s = 0; s < count; ++s)
+        if (sets[from + s].back() == reader) place = static_cast<int>(s);
+      places.insert(place);
+    }
+    return places;
+  };
   std::vector<Stage> fused;
   for (const std::vector<int>& members : sets)
     fused.push_back(std::move(region.stages[static_cast<std::size_t>(members.back())]));
   std::size_t first = 0;
   std::set<ArrayId> passed;
   for (const std::vector<StageSet>& cluster : list.clusters) {
-    if (auto reason = visit_points(region.program, std::span(fused).subspan(first, cluster.size()), passed))
+    const std::span<Stage> stages = std::span(fused).subspan(first, cluster.size());
+    if (auto reason = visit_points(region.program, stages, passed)) throw Refusal{std::move(*reason)};
+    const auto readers = [&](ArrayId array) { return readers_of(array, first, cluster.size()); };
+    if (auto reason = take_order_of_readers(region.program, stages, readers))
       throw Refusal{std::move(*reason)};
     first += cluster.size();
   }

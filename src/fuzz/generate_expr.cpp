@@ -333,7 +333,14 @@ Expr Generator::integer_expr(Scalar type, const Surroundings& around, int fuel) 
                                 : apply(rng_.pick({Prim::Div, Prim::Mod}), {a, b});
       return pool_.select(nonzero, quotient, operand());
     }
-    case 5: return pool_.cast(type, integer_expr(integer_type(), around, fuel - 1));
+    case 5: {
+      if (rng_.chance(75)) return pool_.cast(type, integer_expr(integer_type(), around, fuel - 1));
+      // An index, under a guard.
+      const Expr at = integer_expr(Scalar::I64, around, half), count = pool_.integer(rng_.between(1, 40));
+      const Expr inside = pool_.apply(Prim::And, {pool_.apply(Prim::Le, {pool_.integer(0), at}),
+                                                  pool_.apply(Prim::Lt, {at, count})});
+      return pool_.cast(type, pool_.select(inside, pool_.apply(Prim::Within, {at, count}), at));
+    }
     case 6: return pool_.cast(type, bool_expr(around, fuel - 1));
     case 7: return apply(Prim::Pow, {operand(), pool_.literal(Number::of(type, rng_.between(0, 3)))});
     default: {

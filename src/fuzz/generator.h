@@ -167,6 +167,12 @@ class Generator {
   void histograms(const Surroundings& around, std::vector<Stage>& into);
   void concats(const Surroundings& around, std::vector<Stage>& into);
 
+  // ---- generate_gather.cpp
+  /// Stages that are read at places that data decide.
+  void gathers(const Surroundings& around, std::vector<Stage>& into);
+  ArrayId gathered_from(const Type& type, const std::vector<Extent>& shape, const Surroundings& around,
+                        std::vector<Stage>& into);
+
   // ---- generate_stencil.cpp
   /// Several stages that read neighbours of each other's elements.
   void stencils(const Surroundings& around, std::vector<Stage>& into);

@@ -2,6 +2,7 @@
 
 #include "fuse/guess.h"
 #include "fuse/inline.h"
+#include "fuse/join.h"
 #include "fuse/profit.h"
 #include "plan/traffic.h"
 
@@ -29,6 +30,10 @@ class Prices {
   }
   double write(ArrayId array) const {
     return model_.write_time(guess_.bytes(program_[array]), guess_.knows(program_[array]));
+  }
+  bool knows(const Stage& stage) const {
+    return std::all_of(stage.outputs.begin(), stage.outputs.end(),
+                       [&](const Output& output) { return guess_.knows(program_[output.array]); });
   }
   double points(const Stage& stage) const { return guess_.points(stage); }
   double work(const Stage& stage) const { return guess_.work(stage) * model_.operation_ns; }
@@ -105,6 +110,8 @@ class Comparison {
       for (const int r : uses_.readers(output.array)) {
         const PassArrays* pass = passes_.of(at(r).name);
         if (!pass || why_worse(region_.program, stage, operations_of(stage), at(r))) return 0;
+        // How often elements are read that data choose, only sizes can tell.
+        if (!gathered_outputs(stage, at(r)).empty() && !(prices_.knows(stage) && prices_.knows(at(r)))) return 0;
         stages.insert(r);
         passes.insert(pass);
       }

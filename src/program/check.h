@@ -38,8 +38,9 @@ RunTimeChecks run_time_checks(const Program& program, const CheckOptions& option
 /// proven to stay inside.
 std::shared_ptr<const Program> with_run_time_checks(std::shared_ptr<const Program> program);
 
-/// Are all elements of the array that the stage reads in its own expressions proven to exist?
-bool reads_inside(const Program& program, const Stage& stage, ArrayId array);
+/// Reads of the array in the stage's own expressions, and their subscripts, that are not proven to stay inside.
+std::set<std::pair<const Node*, int>> unproven_reads(const Program& program, const Stage& stage,
+                                                     ArrayId array);
 
 /// By subscript: may the output write outside of its array?
 std::vector<bool> unproven_writes(const Program& program, const Stage& stage, const Output& output);

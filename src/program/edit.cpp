@@ -1,5 +1,8 @@
 #include "program/edit.h"
 
+#include <set>
+#include <string>
+
 namespace twill {
 
 void for_each_slot(Stage& stage, const std::function<void(Expr&)>& action) {
@@ -22,6 +25,16 @@ void for_each_slot(Stage& stage, const std::function<void(Expr&)>& action) {
     present(effect.guard);
     for (auto& argument : effect.arguments)
       if (Expr* e = std::get_if<Expr>(&argument)) present(*e);
+  }
+}
+
+void rename_inside(Program& program, std::vector<Dim>& dims, const std::vector<Dim>& around) {
+  std::set<std::string> used;
+  for (const Dim& dim : around) used.insert(dim.name);
+  for (Dim& dim : dims) {
+    const std::string name = dim.name;
+    for (int k = 2; !used.insert(dim.name).second; ++k) dim.name = name + "_" + std::to_string(k);
+    program.dim_names[static_cast<std::size_t>(dim.id.value)] = dim.name;
   }
 }
 

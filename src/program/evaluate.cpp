@@ -60,6 +60,7 @@ Number signed_result(Prim prim, Scalar type, std::int64_t a, std::int64_t b) {
     case Prim::Shl: return wrapped(ua << count);
     case Prim::Shr: return Number::of(type, a >> count);
     case Prim::BitNot: return wrapped(~ua);
+    case Prim::Within: return Number::of(type, a);
     default: ensure(false, "evaluate: not an operation on integers"); return {};
   }
 }
@@ -159,6 +160,7 @@ Number bool_result(Prim prim, bool a, bool b) {
 }  // namespace
 
 bool is_defined(Prim prim, std::span<const Number> operands) {
+  if (prim == Prim::Within) return 0 <= operands[0].i && operands[0].i < operands[1].i;
   const bool divides = prim == Prim::Div || prim == Prim::Mod;
   return !divides || is_float(operands[1].type) || operands[1].u != 0;
 }

@@ -286,17 +286,37 @@ void visit(Expr root, const std::function<void(Expr)>& action) {
   }
 }
 
-void descend(Expr root, const std::function<bool(Expr)>& enter) {
+namespace {
+
+/// Users before operands; `enter` says how many operands of a node are visited.
+template <class Enter>
+void descend_to_operands(Expr root, const Enter& enter) {
   if (!root) return;
   std::unordered_set<const Node*> seen = {root.get()};
   std::vector<Expr> open = {root};
   while (!open.empty()) {
     const Expr node = open.back();
     open.pop_back();
-    if (!enter(node)) continue;
-    for (const Expr operand : node->args)
-      if (seen.insert(operand.get()).second) open.push_back(operand);
+    const std::size_t count = enter(node);
+    for (std::size_t k = 0; k < count; ++k)
+      if (seen.insert(node->args[k].get()).second) open.push_back(node->args[k]);
   }
+}
+
+}  // namespace
+
+void descend(Expr root, const std::function<bool(Expr)>& enter) {
+  descend_to_operands(root, [&](Expr node) { return enter(node) ? node->args.size() : 0; });
+}
+
+void visit_surely(Expr root, const std::function<void(Expr)>& action) {
+  descend_to_operands(root, [&](Expr node) -> std::size_t {
+    action(node);
+    const auto* apply = as<Apply>(node);
+    const auto* read = as<Read>(node);
+    const bool lazy = as<Select>(node) || (apply && (apply->prim == Prim::And || apply->prim == Prim::Or));
+    return lazy ? 1 : read ? read->rules.size() : node->args.size();
+  });
 }
 
 Expr rewrite(ExprPool& pool, Expr root, const std::function<Expr(Expr)>& replace) {
@@ -346,6 +366,7 @@ class PartialFunctions {
     if (const auto* read = as<Read>(node))
       return std::ranges::any_of(read->rules, [](Boundary rule) { return rule != Boundary::Constant; });
     if (const auto* applied = as<Apply>(node)) {
+      if (applied->prim == Prim::Within) return true;
       if (applied->prim != Prim::Div && applied->prim != Prim::Mod) return false;
       const Number* divisor = literal_value(node->args[1]);
       return node->type.is_integer() && (!divisor || divisor->u == 0);

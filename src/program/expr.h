@@ -169,12 +169,15 @@ void visit(Expr root, const std::function<void(Expr)>& action);
 /// operands of a node.
 void descend(Expr root, const std::function<bool(Expr)>& enter);
 
+/// Visits what is evaluated whenever `root` is, once: not what a condition may leave out.
+void visit_surely(Expr root, const std::function<void(Expr)>& action);
+
 /// Rebuilds bottom-up: `replace` may return a replacement (not visited further) or null to recurse.
 /// Returns the same handle if nothing changed.
 Expr rewrite(ExprPool& pool, Expr root, const std::function<Expr(Expr)>& replace);
 
 /// Operations that may fail for some operands and therefore never leave their guard: integer division
-/// and modulo by anything but a non-zero literal; reads that have a subscript under another rule than
+/// and modulo by anything but a non-zero literal; `within`; reads that have a subscript under another rule than
 /// Constant (data may point outside, the proof that an affine subscript is inside may rest on the guard,
 /// and an empty array has no nearest element); calls of functions that contain such. Says it of the node
 /// alone, not of its operands.

@@ -30,6 +30,12 @@ void fail_read_outside(const Where& where, const std::string& array, int dimensi
          "guard the read, or name a boundary: clamp, mirror, wrap or pad");
 }
 
+void fail_index_outside(const Where& where, std::int64_t index, std::int64_t extent) {
+  report(where, "E0505",
+         fmt::format("takes an element outside: the index is {}, but there are {}", index, plural(extent)),
+         "guard it with a condition");
+}
+
 void fail_write_outside(const Where& where, const std::string& array, int dimension, std::int64_t index,
                         std::int64_t extent) {
   report(where, "E0506",

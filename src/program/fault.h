@@ -19,6 +19,8 @@ struct Where {
 /// A read with a subscript outside of the array (E0505).
 [[noreturn]] void fail_read_outside(const Where& where, const std::string& array, int dimension,
                                     std::int64_t index, std::int64_t extent);
+/// An index that is none of so many (E0505).
+[[noreturn]] void fail_index_outside(const Where& where, std::int64_t index, std::int64_t extent);
 /// A write outside of the array (E0506).
 [[noreturn]] void fail_write_outside(const Where& where, const std::string& array, int dimension,
                                      std::int64_t index, std::int64_t extent);

@@ -185,6 +185,8 @@ void Formulas::execute(Step& step) {
     Number operands[3];
     for (std::size_t i = 0; i < step.operands.size(); ++i) operands[i] = operand(i);
     const std::span<const Number> all(operands, step.operands.size());
+    if (!is_defined(applied->prim, all) && applied->prim == Prim::Within)
+      fail_index_outside(environment_.where(node.place), operands[0].i, operands[1].i);
     if (!is_defined(applied->prim, all))
       fail_division_by_zero(environment_.where(node.place), std::string(info(applied->prim).name));
     result = evaluate(applied->prim, all);

@@ -61,6 +61,7 @@ constexpr std::array prims = {
     PrimInfo{Prim::Fma, "fma", "fma", 3, PrimClass::Function, 0},
     PrimInfo{Prim::IsNan, "is_nan", "isnan", 1, Question, 0},
     PrimInfo{Prim::IsInf, "is_inf", "isinf", 1, Question, 0},
+    PrimInfo{Prim::Within, "within", "", 2, PrimClass::Place, 0},
 };
 
 constexpr bool in_enum_order() {
@@ -68,7 +69,7 @@ constexpr bool in_enum_order() {
     if (prims[i].prim != static_cast<Prim>(i)) return false;
   return true;
 }
-static_assert(in_enum_order() && prims.size() == static_cast<std::size_t>(Prim::IsInf) + 1);
+static_assert(in_enum_order() && prims.size() == static_cast<std::size_t>(Prim::Within) + 1);
 
 }  // namespace
 
@@ -92,6 +93,7 @@ bool accepts(Prim prim, Scalar operand) {
     case Bits: return is_integer(operand) || (is_bool && prim == Prim::Xor);
     case PrimClass::Function:
     case Question: return is_float(operand);
+    case PrimClass::Place: return operand == Scalar::I64;
   }
   return false;
 }

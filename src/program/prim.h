@@ -24,9 +24,11 @@ enum class Prim {
   Floor, Ceil, Round, Trunc, Atan2, Hypot, Fma,
   // questions: f32 or f64, gives bool
   IsNan, IsInf,
+  // i64: an index, if it is one of so many; anything else is an error
+  Within,
 };
 
-enum class PrimClass { Arithmetic, Comparison, Logic, Bits, Function, Question };
+enum class PrimClass { Arithmetic, Comparison, Logic, Bits, Function, Question, Place };
 
 struct PrimInfo {
   Prim prim;
@@ -43,7 +45,8 @@ struct PrimInfo {
 /// divisor's sign) and are undefined for a divisor of zero, which the interpreter and checked
 /// kernels report; float Mod is a - b*floor(a/b); Min and Max return the other operand when one is
 /// NaN (min(a, b) is a if b is NaN or a < b, else b); Shl and Shr take the count modulo the width; Round goes half away from zero; Pow on
-/// integers is by squaring, a negative exponent gives 0 except for bases 1 and -1.
+/// integers is by squaring, a negative exponent gives 0 except for bases 1 and -1; Within(i, n) is i where
+/// 0 <= i < n, and undefined otherwise, which is reported like a read outside of an array.
 std::span<const PrimInfo> all_prims();
 const PrimInfo& info(Prim prim);
 

@@ -258,6 +258,7 @@ Fact integer_operation(Prim prim, Scalar type, const std::vector<Fact>& operands
     case Prim::Min:
     case Prim::Max: fact = join(a, b); break;
     case Prim::Mod: fact = Fact::up_to(b.magnitude(), 0, true); break;
+    case Prim::Within: fact = Fact::up_to(std::min(a.magnitude(), b.magnitude()), 0, true); break;
     case Prim::Div: fact = Fact::up_to(a.magnitude(), 0, true); break;
     default: fact = Fact::up_to(most, 0, true); break;
   }

@@ -59,11 +59,13 @@ std::shared_ptr<const Program> with_run_time_checks(std::shared_ptr<const Progra
   return marked;
 }
 
-bool reads_inside(const Program& program, const Stage& stage, ArrayId array) {
+std::set<std::pair<const Node*, int>> unproven_reads(const Program& program, const Stage& stage,
+                                                     ArrayId array) {
   Checker checker(program, {.prove_inside = false, .unused_inputs = false});
   checker.check_reads_of(stage);
-  return std::none_of(checker.run_time.reads.begin(), checker.run_time.reads.end(),
-                      [&](const auto& read) { return std::get<Read>(read.first->kind).array == array; });
+  std::set<std::pair<const Node*, int>> reads = std::move(checker.run_time.reads);
+  std::erase_if(reads, [&](const auto& read) { return std::get<Read>(read.first->kind).array != array; });
+  return reads;
 }
 
 std::vector<bool> unproven_writes(const Program& program, const Stage& stage, const Output& output) {

@@ -98,6 +98,8 @@ Scalar meet(const Operand& weak, Scalar other) {
     help = prim == Prim::BitAnd ? "use 'and'" : prim == Prim::BitOr ? "use 'or'" : "use 'not'";
   } else if (prim_class == PrimClass::Bits) {
     help = "bit operations are for integers";
+  } else if (prim_class == PrimClass::Place) {
+    help = "an index and a number of elements are integers";
   } else if (has_bool) {
     help = "bool is not a number: convert it, for example i32(x)";
   }
@@ -151,6 +153,7 @@ Operand apply_promoted(ExprPool& pool, Prim prim, std::vector<Operand> operands,
       met = !met ? o.expr->type.scalar() : strong ? meet(o, *met) : common(*met, o.expr->type.scalar());
     }
     if (what.prim_class == PrimClass::Function && is_integer(*met)) met = Scalar::F64;
+    if (what.prim_class == PrimClass::Place && is_integer(*met)) met = Scalar::I64;
     type = *met;
   } else if (!bools) {
     refuse(prim, operands, place);
