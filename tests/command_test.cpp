@@ -378,9 +378,9 @@ TEST_F(Command, ShowForms) {
   expect({"show", program_, "--def", "scale", "--as", "dot"}, 0,
          "digraph \"scale\" {\n  node [shape=box, fontname=Helvetica];\n  \"x\" [shape=ellipse];\n"
          "  \"factor\" [shape=ellipse];\n  \"stage y\" [label=\"y\", style=bold];\n"
+         "  \"stage total\" [label=\"total\", style=bold];\n"
          "  \"factor\" -> \"stage y\" [label=\"factor\"];\n  \"x\" -> \"stage y\" [label=\"x\"];\n"
-         "  \"stage total\" [label=\"total\", style=bold];\n  \"stage y\" -> \"stage total\" "
-         "[label=\"y\"];\n}\n");
+         "  \"stage y\" -> \"stage total\" [label=\"y\"];\n}\n");
   const std::vector<std::pair<std::string, std::string>> marks = {
       {"plan", "\"clusters\""},
       {"json", "\"clusters\""},
@@ -448,7 +448,7 @@ TEST_F(Command, ClusterCutsGraphs) {
          "error[E0715]: there is no cost 'z'\n  help: a, b, c, d, e or f: `twill cluster --help`\n");
   expect({"cluster", "--graph", graph, "--cluster", "best"}, 2,
          "error[E0714]: there is no way to choose clusters called 'best'\n"
-         "  help: one of: optimal, greedy (of a program), greedy-top, greedy-bottom, none\n");
+         "  help: one of: optimal, greedy-top, greedy-bottom, none\n");
   expect({"cluster", "--graph", graph, "--solver", "scip"}, 2,
          "error[E0716]: there is no solver called 'scip'\n  help: cbc or highs\n");
   expect(
@@ -459,24 +459,61 @@ TEST_F(Command, ClusterCutsGraphs) {
          "error[E0715]: a graph says nothing about time\n  help: a, b, c, d or e: `twill cluster --help`\n");
 }
 
-TEST_F(Command, ClusterCutsPrograms) {
-  const std::string file = line_.file("trap.twill", R"(def f(x: f64[N], y: f64[N]) -> (b, e, f) {
+/// A greedy choice puts c with b and s, and then writes it.
+const char* const trap = R"(def f(x: f64[N], y: f64[N]) -> (b, e, f) {
   b[i] = x[i] * 2
   s = sum(i) b[i]
   c[i] = b[i] + y[i]
   e[i] = c[i] * s
   f[i] = c[i] - s
-})");
+})";
+
+TEST_F(Command, ClusterCutsPrograms) {
+  const std::string file = line_.file("trap.twill", trap);
   const ExitReport text = line_.twill({"cluster", file});
   EXPECT_EQ(text.status, 0);
-  EXPECT_THAT(text.output, StartsWith("f: no other clusters take less time; "));
+  EXPECT_THAT(text.output, StartsWith("f: no other clusters take less time, "));
+  EXPECT_THAT(text.output, HasSubstr(" ms by prediction; 2 passes; "));
   EXPECT_THAT(text.output, EndsWith(" ms\n  1  b, s\n  2  c, e, f\n"));
   EXPECT_THAT(line_.twill({"cluster", file, "--cluster", "greedy-top"}).output,
               EndsWith(" ms\n  1  b, s, c\n  2  e, f\n"));
+  EXPECT_THAT(line_.twill({"cluster", file, "--cluster", "greedy-top", "--cost", "e"}).output,
+              StartsWith("f: clusters by greedy-top, which cost 7 by (e); 2 passes; "));
+  EXPECT_THAT(line_.twill({"cluster", file, "--cluster", "none", "--cost", "e", "--json"}).output,
+              StartsWith(R"({"optimum":10.0,"cost":"e","proven":false,"gap":1.0,"solve_ms":)"));
+  EXPECT_THAT(line_.twill({"cluster", file, "--cost", "e", "--json"}).output,
+              StartsWith(R"({"optimum":6.0,"cost":"e","proven":true,"gap":0.0,"solve_ms":)"));
+  EXPECT_THAT(line_.twill({"cluster", file, "--json", "--size", "N=1000000"}).output,
+              EndsWith(R"("clusters":[["b","s"],["c","e","f"]],"passes":2,)"
+                       R"("lists":[{"owner":"","branch":0,"clusters":[[["b","s"]],[["c","e","f"]]]}]})"
+                       "\n"));
+}
+
+TEST_F(Command, ClusterWritesWhatItSolves) {
+  const std::string model = line_.path("model.lp"), nothing = line_.path("nothing.lp");
+  EXPECT_EQ(line_.twill({"cluster", line_.file("trap.twill", trap), "--cost", "e", "--lp", model}).status, 0);
+  const std::string text = read_file(model);
+  EXPECT_THAT(text, StartsWith("Minimize\n"));
+  EXPECT_THAT(text, EndsWith("End\n"));
+  const std::string map = line_.file("map.twill", "def f(x: f64[N]) -> y { y[i] = x[i] }\n");
+  EXPECT_THAT(line_.twill({"cluster", map, "--lp", nothing}).output,
+              StartsWith("nothing had to be solved: '" + nothing + "' is not written\n"));
+  EXPECT_FALSE(std::filesystem::exists(nothing));
+}
+
+/// An edge that the best choice cuts says why, and passes are boxes with the numbers that explain gives them.
+TEST_F(Command, TheBestChoiceSaysWhatItCuts) {
+  const std::string file = line_.file("trap.twill", std::string(trap));
   EXPECT_THAT(
-      line_.twill({"cluster", file, "--json"}).output,
-      EndsWith(R"("lists":[{"owner":"","branch":0,"clusters":[[["b","s"]],[["c","e","f"]]]}],"gap":0.0})"
-               "\n"));
+      line_.twill({"explain", file, "--cluster", "optimal"}).output,
+      HasSubstr(
+          "  b | c  'b' and 'c' stay apart: all that is with them would be in one loop, but 'c' and 'e' "
+          "stay apart: 's' is complete only after the whole loop (chosen)\n"));
+  const std::string dot =
+      line_.twill({"show", file, "--as", "dot", "--after", "plan", "--cluster", "optimal"}).output;
+  EXPECT_THAT(dot, HasSubstr("label=\"pass 2\"; style=\"rounded,filled\"; color=grey90;\n"
+                             "    \"stage c\" [label=\"c\"];\n    \"stage e\" [label=\"e\", style=bold];\n"));
+  EXPECT_THAT(dot, HasSubstr("  \"stage b\" -> \"stage c\" [label=\"b\", style=bold];\n"));
 }
 
 // ---- check

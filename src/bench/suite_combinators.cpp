@@ -172,11 +172,11 @@ Row solve_program(Session& session, const std::shared_ptr<const Program>& writte
   time_solving(row, session, [&] { found = cluster_optimal(*program, cost); });
   std::size_t clusters = 0;
   for (const ClusterSets& list : found.lists) clusters += list.clusters.size();
-  row.max_error = found.proof.gap();
+  row.max_error = found.proof->gap();
   row.tolerance = 1;
   row.verified = static_cast<bool>(fuse_clusters(program, found.lists));
   row.notes.push_back(fmt::format("{} stages after simplification, {} clusters; {}", left, clusters,
-                                  proof_text(found.proof, counted)));
+                                  proof_text(*found.proof, counted)));
   return row;
 }
 

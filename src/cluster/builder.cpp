@@ -417,7 +417,7 @@ std::optional<Reason> ClusterBuilder::gather_in_order(const std::vector<int>& se
     }
     return positions;
   };
-  return take_order_of_readers(region_.program, stages, readers);
+  return take_order_of_readers(region_.program, stages, readers, [](int) { return true; });
 }
 
 std::optional<Reason> ClusterBuilder::why_not_shared(const std::vector<int>& sets, std::vector<Stage>& stages,

@@ -89,8 +89,8 @@ class ClusterBuilder {
   std::vector<std::set<int>> before_;  // by stage: stages that have to run before
 };
 
-/// What a builder makes of the stages of a region: by stage, the number of its cluster. The stages stay as they
-/// are.
+/// What a builder makes of the stages of a region: by stage, the number of its cluster. The stages stay as
+/// they are.
 std::vector<int> built_clusters(Region& region, Freedom freedom, Clustering& result);
 
 }  // namespace twill

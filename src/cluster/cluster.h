@@ -11,6 +11,9 @@
 #include "poly/fusion.h"
 #include "program/known.h"
 
+#include <memory>
+#include <optional>
+#include <span>
 #include <variant>
 
 namespace twill {
@@ -18,6 +21,8 @@ namespace twill {
 /// How good a choice is: what it costs, and what no choice costs less than.
 struct Proof {
   double cost = 0, bound = 0;
+  bool out_of_time = false;  // the search was ended
+  bool left_out = false;     // it is about the stages that are left when others are computed again
 
   /// How much of the cost another choice might save, at most; 0: none is better.
   double gap() const { return cost <= bound * (1 + 1e-9) ? 0 : (cost - bound) / cost; }
@@ -26,7 +31,7 @@ struct Proof {
 struct Clustering {
   std::vector<ClusterSets> lists;  // one for every list of stages in the program
   std::vector<Reason> done, not_done;
-  Proof proof;  // if the best choice was asked for
+  std::optional<Proof> proof = {};  // if the best choice was asked for
 };
 
 /// Every stage by itself.
@@ -36,8 +41,9 @@ Clustering cluster_none(const Program& program);
 /// then, when all have done so, sets that run over the same range.
 Clustering cluster_greedy(const Program& program);
 
-/// What the literature calls greedy, to be compared with: pairs of stages of which one reads the other, and then
-/// those that read the same array, are put together, one pair after the other, wherever that is still possible.
+/// What the literature calls greedy, to be compared with: pairs of stages of which one reads the other, and
+/// then those that read the same array, are put together, one pair after the other, wherever that is still
+/// possible.
 Clustering cluster_pairs(const Program& program, Greed greed);
 
 /// Stages that share their outermost loop in the schedule that isl finds for them, as far as they can be
@@ -55,8 +61,13 @@ using ClusterCost = std::variant<ByTime, GraphCost>;
 
 /// The clusters that cost least. What may be together is asked of the rules two stages at a time: `bound` is
 /// about that, for the stages that are left when some are computed again where they are read. Where the
-/// greedy choice is proven to be the best nothing is solved.
+/// greedy choice is proven to be the best nothing is solved. The time limit is one for the whole program.
 Clustering cluster_optimal(const Program& program, const ClusterCost& cost = {},
                            const SolveOptions& options = {});
+
+/// What clusters cost, whoever has chosen them. Stages that are in none are computed again where they are
+/// read.
+double cost_of(const std::shared_ptr<const Program>& program, std::span<const ClusterSets> lists,
+               const ClusterCost& cost);
 
 }  // namespace twill

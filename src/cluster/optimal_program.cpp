@@ -7,10 +7,13 @@
 #include "fuse/inline.h"
 #include "fuse/profit.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 namespace twill {
 
@@ -25,10 +28,18 @@ constexpr int most_merges = 100;
 /// Stages that are tried to be left out.
 constexpr int most_left_out = 200;
 
+using Clock = std::chrono::steady_clock;
+
 class Choice {
  public:
-  Choice(Region& region, const ClusterCost& cost, const SolveOptions& options, Clustering& result)
-      : region_(region), cost_(cost), options_(options), result_(result), stages_(region.stages) {}
+  Choice(Region& region, const ClusterCost& cost, const SolveOptions& options, Clock::time_point start,
+         Clustering& result)
+      : start_(start),
+        region_(region),
+        cost_(cost),
+        options_(options),
+        result_(result),
+        stages_(region.stages) {}
 
   void run() {
     solve({});
@@ -48,7 +59,7 @@ class Choice {
   /// The best clusters of the stages that are left; `known`: some that are possible.
   void solve(std::vector<std::vector<int>> known) {
     region_.stages = stages_;
-    ProgramProblem problem(region_, cost_);
+    ProgramProblem& problem = problem_.emplace(region_, cost_);
     unit_ = problem.unit();
     best_ = {};
     std::vector<Built> first;
@@ -57,9 +68,10 @@ class Choice {
     for (const std::vector<int>& cluster : known) first.push_back(build({.cluster = cluster}));
     known.clear();
     for (const Built& built : first) known.push_back(built.cluster);
-    problem.find_pairs(region_, known);
+    const bool found = problem.find_pairs(region_, known, [&] { return seconds_left() > 0; });
     for (Built& built : first) take(std::move(built), problem);
-    bound_ = problem.least_cost() + problem.work();
+    bound_ = found ? problem.least_cost() + problem.work() : 0;
+    if (!found) return;
     if (stages_.size() < 2 || best_.cost <= bound_ + slack()) return;
     std::vector<Chosen> chosen;
     for (const std::vector<int>& cluster : known) chosen.push_back({cluster});
@@ -100,8 +112,62 @@ class Choice {
     result_.done.insert(result_.done.end(), left_out_.begin(), left_out_.end());
     result_.done.insert(result_.done.end(), own.done.begin(), own.done.end());
     result_.not_done.insert(result_.not_done.end(), own.not_done.begin(), own.not_done.end());
-    result_.proof.cost += best_.cost * unit_;
-    result_.proof.bound += bound_ * unit_;
+    explain_cuts();
+    if (!result_.proof) result_.proof.emplace();
+    Proof& proof = *result_.proof;
+    proof.cost += best_.cost * unit_;
+    proof.bound += bound_ * unit_;
+    proof.out_of_time = proof.out_of_time || (seconds_left() <= 0 && best_.cost > bound_ + slack());
+    proof.left_out = proof.left_out || !left_out_.empty();
+  }
+
+  /// Why stages of which one waits for the other are not together.
+  void explain_cuts() {
+    std::set<std::pair<int, int>> said;  // clusters
+    for (const ClusterProblem::Wait& wait : problem_->problem.waits) {
+      const int from = best_.cluster[at(wait.first)], to = best_.cluster[at(wait.second)];
+      if (from == to || !said.insert({from, to}).second) continue;
+      const auto never = problem_->why_never.find({wait.first, wait.second});
+      result_.not_done.push_back(never != problem_->why_never.end() ? never->second
+                                                                    : why_cut(wait.first, wait.second));
+    }
+  }
+
+  /// Two stages that could share a loop, but do not, because of those that they are with.
+  Reason why_cut(int a, int b) {
+    const Stage &first = stages_[at(a)], &second = stages_[at(b)];
+    const auto reason = [&](const std::string& why) {
+      return Reason{"chosen",
+                    {first.name, second.name},
+                    "'" + first.name + "' and '" + second.name + "' stay apart: " + why,
+                    second.place};
+    };
+    const std::string with = "what they share loops with does not all fit into one";
+    if (seconds_left() <= 0) return reason(with);
+    const int from = best_.cluster[at(a)], to = best_.cluster[at(b)];
+    std::vector<int> wanted = best_.cluster;
+    std::replace(wanted.begin(), wanted.end(), from, to);
+    const Built built = build({.cluster = wanted});
+    std::set<int> parts;
+    for (int s = 0; s < problem_->problem.count; ++s)
+      if (wanted[at(s)] == to) parts.insert(built.cluster[at(s)]);
+    if (parts.size() == 1) {
+      const double more = problem_->cost_of(built.cluster) + problem_->work() - best_.cost;
+      if (more <= slack()) return reason("nothing is saved by having them in one loop");
+      const GraphCost* counted = std::get_if<GraphCost>(&cost_);
+      return reason(counted ? fmt::format("in one loop they cost {} more by ({})", more, letter_of(*counted))
+                            : fmt::format("in one loop, all takes {:.1f} % longer", 100 * more / best_.cost));
+    }
+    std::map<std::string, int> part_of;
+    for (std::size_t s = 0; s < stages_.size(); ++s)
+      if (wanted[s] == to) part_of[stages_[s].name] = built.cluster[s];
+    for (const Reason& why : built.clustering.not_done) {
+      if (why.stages.size() != 2) continue;
+      const auto x = part_of.find(why.stages[0]), y = part_of.find(why.stages[1]);
+      if (x == part_of.end() || y == part_of.end() || x->second == y->second) continue;
+      return reason("all that is with them would be in one loop, but " + why.text);
+    }
+    return reason(with);
   }
 
   double slack() const { return 1e-9 * (1 + std::abs(best_.cost)); }
@@ -111,7 +177,7 @@ class Choice {
     int tries = 0;
     std::set<std::pair<int, int>> tried;
     for (int a = 0; a < problem.problem.count; ++a)
-      for (int b = a + 1; b < problem.problem.count && tries < most_merges; ++b) {
+      for (int b = a + 1; b < problem.problem.count && tries < most_merges && seconds_left() > 0; ++b) {
         const int from = best_.cluster[at(b)], to = best_.cluster[at(a)];
         if (from == to || tried.contains({from, to}) || problem.problem.later[at(a)][at(b)] ||
             !same_range(a, b))
@@ -229,7 +295,7 @@ class Choice {
   }
 
   bool leave_out(int stage) {
-    if (tried_left_out_ >= most_left_out || !is_in_memory(stage)) return false;
+    if (tried_left_out_ >= most_left_out || seconds_left() <= 0 || !is_in_memory(stage)) return false;
     if (has_hint(stages_[at(stage)], Hint::Remember)) return false;
     region_.stages = stages_;
     const UseTable uses(region_);
@@ -267,8 +333,7 @@ class Choice {
     return false;
   }
 
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start_ = Clock::now();
+  const Clock::time_point start_;
   Region& region_;
   const ClusterCost& cost_;
   const SolveOptions& options_;
@@ -276,6 +341,7 @@ class Choice {
   std::vector<Stage> stages_;  // those that are not left out
   std::vector<Reason> left_out_;
   int tried_left_out_ = 0;
+  std::optional<ProgramProblem> problem_;  // of the stages that are left
   Built best_;
   double bound_ = 0, unit_ = 1;
 };
@@ -285,11 +351,41 @@ class Choice {
 Clustering cluster_optimal(const Program& program, const ClusterCost& cost, const SolveOptions& options) {
   Clustering result;
   Program scratch = program;
+  const Clock::time_point start = Clock::now();
   in_all_regions(scratch, [&](Region& region) {
-    Choice(region, cost, options, result).run();
+    Choice(region, cost, options, start, result).run();
     return false;
   });
   return result;
+}
+
+double cost_of(const std::shared_ptr<const Program>& program, std::span<const ClusterSets> lists,
+               const ClusterCost& cost) {
+  std::set<std::string> left_out;
+  std::map<std::string, int> cluster_of;
+  int next = 0;
+  for (const ClusterSets& list : lists)
+    for (const std::vector<StageSet>& cluster : list.clusters) {
+      for (const StageSet& set : cluster)
+        for (const std::string& name : set) cluster_of[name] = next;
+      ++next;
+    }
+  for_each_stage(program->stages, [&](const Stage& stage) {
+    if (!cluster_of.contains(stage.name)) left_out.insert(stage.name);
+  });
+  const auto rest = left_out.empty() ? program : without_stages(program, left_out);
+  ensure(rest != nullptr, "cost_of: what is in no cluster can be computed where it is read");
+  double sum = 0;
+  Program scratch = *rest;
+  in_all_regions(scratch, [&](Region& region) {
+    std::vector<int> cluster;
+    for (const Stage& stage : region.stages) cluster.push_back(cluster_of.at(stage.name));
+    ProgramProblem problem(region, cost);
+    problem.find_pairs(region, {{cluster}});
+    sum += (problem.cost_of(cluster) + problem.work()) * problem.unit();
+    return false;
+  });
+  return sum;
 }
 
 }  // namespace twill

@@ -67,22 +67,27 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(
   }
 }
 
-void ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>> known) {
+bool ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>> known,
+                                const std::function<bool()>& in_time) {
   Clustering nothing;
   ClusterBuilder builder(region, {.many_arrays = is_whole(), .gathers = true}, nothing);
   const std::size_t count = at(problem.count);
-  const auto may_meet = [&](int a, int b) {
-    return std::any_of(known.begin(), known.end(),
-                       [&](const std::vector<int>& cluster) { return cluster[at(a)] == cluster[at(b)]; }) ||
-           !builder.why_apart(a, b);
+  const auto why_not = [&](int a, int b) -> std::optional<Reason> {
+    const bool met = std::any_of(known.begin(), known.end(), [&](const std::vector<int>& cluster) {
+      return cluster[at(a)] == cluster[at(b)];
+    });
+    return met ? std::nullopt : builder.why_apart(a, b);
   };
   const GraphCost* counted = std::get_if<GraphCost>(&cost_);
   std::vector<std::vector<bool>> after(count, std::vector<bool>(count));
   problem.later = problem.never = after;
   // Stages are in an order in which they can run.
-  for (int b = 0; b < problem.count; ++b)
+  for (int b = 0; b < problem.count; ++b) {
+    if (!in_time()) return false;
     for (const int a : builder.before(b)) {
-      const bool strictly = !may_meet(a, b);
+      auto why = why_not(a, b);
+      const bool strictly = why.has_value();
+      if (strictly) why_never.emplace(std::pair(a, b), std::move(*why));
       problem.waits.push_back({a, b, strictly});
       if (!strictly && counted && *counted == GraphCost::Unfused) problem.saves[{a, b}] = 1;
       after[at(a)][at(b)] = true;
@@ -93,16 +98,20 @@ void ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>
         if (problem.later[c][at(a)] || (strictly && c != at(a))) problem.later[c][at(b)] = true;
       }
     }
+  }
   // Two that read the same array and do not need each other. Those that go through a collection may become
   // something else.
   const auto becomes_other = [&](int s) { return goes_through_collection(region.stages[at(s)]); };
   for (const ClusterProblem::Data& data : problem.arrays)
-    for (const ClusterProblem::Reading& x : data.readings)
+    for (const ClusterProblem::Reading& x : data.readings) {
+      if (!in_time()) return false;
       for (const ClusterProblem::Reading& y : data.readings) {
         const int a = x.reader, b = y.reader;
         if (a >= b || after[at(a)][at(b)] || becomes_other(a) || becomes_other(b)) continue;
-        if (!may_meet(a, b)) problem.never[at(a)][at(b)] = problem.never[at(b)][at(a)] = true;
+        if (why_not(a, b)) problem.never[at(a)][at(b)] = problem.never[at(b)][at(a)] = true;
       }
+    }
+  return true;
 }
 
 /// Together, the first computes its elements as often as the second reads them.

@@ -5,6 +5,7 @@
 #include "cluster/problem.h"
 #include "fuse/guess.h"
 
+#include <functional>
 #include <span>
 
 namespace twill {
@@ -15,8 +16,11 @@ class ProgramProblem {
   ProgramProblem(Region& region, const ClusterCost& cost);
 
   /// What may be together is asked of the rules, two stages at a time. Stages that one of the known
-  /// clusterings (by stage) has together can be together.
-  void find_pairs(Region& region, std::span<const std::vector<int>> known);
+  /// clusterings (by stage) has together can be together. Says whether all were asked, as long as there is
+  /// time.
+  bool find_pairs(
+      Region& region, std::span<const std::vector<int>> known,
+      const std::function<bool()>& in_time = [] { return true; });
 
   /// What a clustering costs: by stage, the number of its cluster.
   double cost_of(const std::vector<int>& cluster) const;
@@ -30,6 +34,8 @@ class ProgramProblem {
   double work() const { return work_; }
 
   ClusterProblem problem;
+  /// Of two stages that wait for each other, why they are never together.
+  std::map<std::pair<int, int>, Reason> why_never;
 
  private:
   bool goes_through_collection(const Stage& stage) const;

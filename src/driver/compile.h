@@ -20,6 +20,7 @@ struct Options {
   Clusters clusters = Clusters::Greedy;
   std::optional<GraphCost> cost;  // what is least where they are optimal; nothing: the predicted time …
   KnownSizes known;               // … for these sizes
+  SolveOptions solve;             // how the best ones are looked for
   std::optional<Plan> plan;       // instead of the default plan; refused with E0402 if it is illegal
   CompileOptions compiler;
   std::string stop_after;  // name of a pass; empty: all of them
@@ -33,7 +34,10 @@ struct Compilation {
   Options options;
   std::optional<Plan> plan;
   std::vector<Reason> fused, apart;  // stages that became one or nothing, and those that stayed apart
-  std::optional<Proof> proof;         // of the clusters, if the best ones were asked for
+  std::vector<ClusterSets>
+      clusters;                 // which stages share a pass, before slices; empty: every one has its own
+  std::optional<Proof> proof;   // of the clusters, if the best ones were asked for
+  double cluster_ms = 0;        // how long they took to choose
   std::vector<Reason> reasons;  // what else was decided, and what was not possible
   std::optional<Schedule> schedule;
   std::optional<nest::Nest> nest;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <set>
 
 namespace twill {
@@ -42,9 +43,10 @@ Clustering clusters(const Compilation& c, const Program& program) {
     case Clusters::SmartFuse: return cluster_by_schedule(program, poly::Fusion::Smart);
     case Clusters::MaxFuse: return cluster_by_schedule(program, poly::Fusion::Max);
     case Clusters::Optimal:
-      return cluster_optimal(program, c.options.cost
-                                          ? ClusterCost(*c.options.cost)
-                                          : ClusterCost(ByTime{time_model_of(c.machine), c.options.known}));
+      return cluster_optimal(program,
+                             c.options.cost ? ClusterCost(*c.options.cost)
+                                            : ClusterCost(ByTime{time_model_of(c.machine), c.options.known}),
+                             c.options.solve);
   }
   return {};
 }
@@ -56,8 +58,10 @@ struct Choice {
 };
 
 /// `rest`: the program, perhaps without stages that are computed again where they are read.
-Choice choose(const Compilation& c, const Program& rest) {
+Choice choose(Compilation& c, const Program& rest) {
+  const auto start = std::chrono::steady_clock::now();
   Clustering clustering = clusters(c, rest);
+  c.cluster_ms += 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const bool by_isl = c.options.clusters >= Clusters::MinFuse;
   Planned planned =
       default_plan(c.program, c.machine, clustering.lists, by_isl ? Slicing::Never : Slicing::WhereItPays);
@@ -99,7 +103,8 @@ void plan(Compilation& c) {
       c.options.clusters == Clusters::Greedy || (c.options.clusters == Clusters::Optimal && !c.options.cost);
   if (by_time) think_again(c, choice);
   auto& [clustering, planned] = choice;
-  if (c.options.clusters == Clusters::Optimal) c.proof = clustering.proof;
+  c.proof = clustering.proof;
+  c.clusters = std::move(clustering.lists);
   c.fused.insert(c.fused.end(), clustering.done.begin(), clustering.done.end());
   // What the last choice says about two stages counts more than what was said before.
   c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());

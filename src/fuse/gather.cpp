@@ -211,7 +211,8 @@ class InOrder {
   Expr exists_;
 };
 
-/// Does the second stage read what the first one makes at one place for each of its points, which data decide?
+/// Does the second stage read what the first one makes at one place for each of its points, which data
+/// decide?
 bool gathers(const Stage& first, const Stage& second) {
   if (first.dims.empty() || second.dims.empty()) return false;
   const std::vector<Expr> reads = reads_of_first(first, second);
@@ -224,10 +225,11 @@ bool gathers(const Stage& first, const Stage& second) {
 }  // namespace
 
 std::optional<Reason> take_order_of_readers(Program& program, std::span<Stage> stages,
-                                            const std::function<std::set<int>(ArrayId)>& readers) {
+                                            const std::function<std::set<int>(ArrayId)>& readers,
+                                            const std::function<bool(int)>& shares) {
   for (std::size_t k = stages.size(); k-- > 1;) {
     for (std::size_t i = k; i-- > 0;) {
-      if (!gathers(stages[i], stages[k])) continue;
+      if (!shares(static_cast<int>(i)) || !gathers(stages[i], stages[k])) continue;
       for (const Output& output : stages[i].outputs)
         if (readers(output.array) != std::set<int>{static_cast<int>(k)})
           return refusal(stages[i], stages[k], "shared",

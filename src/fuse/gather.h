@@ -18,8 +18,10 @@ namespace twill {
 
 /// For stages that are to share their loops: those that fold, and that a later one gathers, are computed in the
 /// order of that one, so that each of its iterations finds the element that it reads. `readers`: the positions
-/// of all stages, of the span or -1 for others, that need an array. Says why not, if one cannot be.
+/// of all stages, of the span or -1 for others, that need an array; `shares`: does the stage at a position share
+/// the loops? Says why not, if one cannot be.
 std::optional<Reason> take_order_of_readers(Program& program, std::span<Stage> stages,
-                                            const std::function<std::set<int>(ArrayId)>& readers);
+                                            const std::function<std::set<int>(ArrayId)>& readers,
+                                            const std::function<bool(int)>& shares);
 
 }  // namespace twill

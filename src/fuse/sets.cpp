@@ -141,7 +141,10 @@ void fuse_list(Region& region, const ClusterSets& list) {
     const std::span<Stage> stages = std::span(fused).subspan(first, cluster.size());
     if (auto reason = visit_points(region.program, stages, passed)) throw Refusal{std::move(*reason)};
     const auto readers = [&](ArrayId array) { return readers_of(array, first, cluster.size()); };
-    if (auto reason = take_order_of_readers(region.program, stages, readers))
+    const auto shares = [&](int set) {
+      return !list.sliced.contains(cluster[static_cast<std::size_t>(set)].back());
+    };
+    if (auto reason = take_order_of_readers(region.program, stages, readers, shares))
       throw Refusal{std::move(*reason)};
     first += cluster.size();
   }

@@ -24,6 +24,8 @@ struct ClusterSets {
   std::string owner;
   int branch = 0;
   std::vector<std::vector<StageSet>> clusters;
+  std::set<std::string> sliced =
+      {};  // sets, by their names, that share no loop: tiles of others need parts of them
 };
 
 /// The program with the sets as its stages, or the reason why that is not possible. Lists that are not

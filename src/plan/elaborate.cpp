@@ -287,9 +287,12 @@ Result<Schedule, Reason> elaborate(std::shared_ptr<const Program> program, const
     ClusterSets list{block.owner, block.branch, {}};
     for (Cluster& cluster : block.clusters) {
       list.clusters.emplace_back();
-      for (Instance& instance : cluster.instances) {
+      const auto loops = loops_of(cluster);
+      for (std::size_t i = 0; i < cluster.instances.size(); ++i) {
+        Instance& instance = cluster.instances[i];
         if (instance.stages.empty()) return Reason{"no-stage", {}, "an instance without a stage", {}};
         list.clusters.back().push_back(instance.stages);
+        if (loops && loops->is_sliced(i)) list.sliced.insert(instance.name());
         instance.stages = {instance.name()};
       }
     }

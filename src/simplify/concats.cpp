@@ -186,10 +186,13 @@ class Concats {
     std::set<ArrayId> parts;
     for (std::size_t k = 0; k < joint.parts.size(); ++k)
       if (found.makers[k] >= 0) parts.insert(joint.parts[k].array);
-    for (const SymbolId symbol : found.lengths) {
+    // Nor may the loops of one part need the length of another one.
+    for (std::size_t k = 0; k < joint.parts.size(); ++k) {
+      if (found.makers[k] < 0) continue;
+      const SymbolId symbol = length_of(joint.parts[k].array);
       if (uses.is_held(symbol)) return false;
       for (const int user : uses.users(symbol))
-        if (!found.gone.contains(user) && user < static_cast<int>(position)) return false;
+        if (user != found.makers[k] && user < static_cast<int>(position)) return false;
     }
     for (const Array& array : program_.arrays)
       if (!parts.contains(array.id) && std::ranges::any_of(array.shape, needs_one)) return false;

@@ -3,15 +3,13 @@
 #include "base/files.h"
 #include "cluster/optimal.h"
 #include "driver/fusion_report.h"
-#include "simplify/layout.h"
-#include "simplify/simplify.h"
 #include "tools/command.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -20,7 +18,9 @@ namespace twill {
 namespace {
 
 constexpr const char* footer =
-    "A program is simplified first.\n\n"
+    "A program is simplified first. Passes are counted after slices: a stage that tiles of another one need "
+    "may\n"
+    "be in its pass.\n\n"
     "Costs:\n"
     "  a  the highest number of a cluster (inputs are in 0)\n"
     "  b  pairs of combinators that could share a loop and do not\n"
@@ -52,6 +52,7 @@ constexpr const char* footer =
 
 struct ClusterOptions {
   Source source;
+  std::vector<std::string> sizes;
   std::string graph, cost, by = "optimal", lp, solver;
   double seconds = 2;
   bool json = false;
@@ -65,15 +66,16 @@ GraphCost graph_cost_named(const std::string& letter) {
 
 [[noreturn]] void unknown_way(const std::string& name) {
   usage("E0714", fmt::format("there is no way to choose clusters called '{}'", name),
-        "one of: optimal, greedy (of a program), greedy-top, greedy-bottom, none");
+        "one of: optimal, greedy-top, greedy-bottom, none");
 }
 
 /// How the solver is asked, and what it is asked about.
 struct Solving {
   SolveOptions options;
-  std::string models;
+  std::vector<std::string> models;
+  std::string file;
 
-  explicit Solving(const ClusterOptions& wanted) {
+  explicit Solving(const ClusterOptions& wanted) : file(wanted.lp) {
     options.seconds = wanted.seconds;
     if (wanted.solver == "cbc")
       options.open = [] { return open_cbc(); };
@@ -81,16 +83,28 @@ struct Solving {
       options.open = [] { return open_highs(); };
     else if (!wanted.solver.empty())
       usage("E0716", fmt::format("there is no solver called '{}'", wanted.solver), "cbc or highs");
-    options.look = [this](const LinearModel& model) { models += to_lp(model); };
+    if (!file.empty()) options.look = [this](const LinearModel& model) { models.push_back(to_lp(model)); };
   }
   Solving(const Solving&) = delete;
+
+  /// The second one and those after it beside the first: model.lp, model-2.lp, …
+  void write_models() const {
+    if (file.empty()) return;
+    if (models.empty()) fmt::print(stderr, "nothing had to be solved: '{}' is not written\n", file);
+    for (std::size_t k = 0; k < models.size(); ++k) {
+      std::filesystem::path path = file;
+      if (k > 0)
+        path.replace_filename(fmt::format("{}-{}{}", path.stem().string(), k + 1, path.extension().string()));
+      write_file(path.string(), models[k]);
+    }
+  }
 };
 
 Optimum chosen(const GraphFacts& facts, GraphCost cost, const ClusterOptions& options) {
   if (options.by == "optimal") {
     const Solving solving(options);
     Optimum found = optimal_partition(facts, cost, solving.options);
-    if (!options.lp.empty()) write_file(options.lp, solving.models);
+    solving.write_models();
     return found;
   }
   Optimum found;
@@ -106,27 +120,6 @@ Optimum chosen(const GraphFacts& facts, GraphCost cost, const ClusterOptions& op
   return found;
 }
 
-std::optional<GraphCost> program_cost(const ClusterOptions& options) {
-  return cost_named(options.cost.empty() ? "f" : options.cost);
-}
-
-Clustering chosen(const Program& program, const ClusterOptions& options) {
-  if (options.by == "greedy") return cluster_greedy(program);
-  if (options.by == "greedy-top") return cluster_pairs(program, Greed::TopDown);
-  if (options.by == "greedy-bottom") return cluster_pairs(program, Greed::BottomUp);
-  if (options.by == "none") return cluster_none(program);
-  if (options.by != "optimal") unknown_way(options.by);
-  const Solving solving(options);
-  const std::optional<GraphCost> counted = program_cost(options);
-  const ClusterCost cost =
-      counted
-          ? ClusterCost(*counted)
-          : ClusterCost(ByTime{time_model_of(this_machine(cache_directory(), Measure::Never).machine), {}});
-  Clustering found = cluster_optimal(program, cost, solving.options);
-  if (!options.lp.empty()) write_file(options.lp, solving.models);
-  return found;
-}
-
 std::vector<std::vector<std::string>> clusters_of(const FusionGraph& graph, const Partition& partition) {
   std::map<int, std::vector<std::string>> clusters;
   for (const int node : graph.sorted())
@@ -137,44 +130,65 @@ std::vector<std::vector<std::string>> clusters_of(const FusionGraph& graph, cons
   return result;
 }
 
+/// All stages of every cluster.
+std::vector<std::vector<std::string>> clusters_of(std::span<const ClusterSets> lists) {
+  std::vector<std::vector<std::string>> result;
+  for (const ClusterSets& list : lists)
+    for (const std::vector<StageSet>& cluster : list.clusters) {
+      result.emplace_back();
+      for (const StageSet& set : cluster) result.back().insert(result.back().end(), set.begin(), set.end());
+    }
+  return result;
+}
+
 /// The clusters of every list of stages, the program's own first.
 int cluster_program(const ClusterOptions& options) {
   const Module module = read_module(options.source);
-  const Program& written = find_definition(module, options.source);
-  auto program = std::make_shared<const Program>(written);
-  if (options.by != "none") program = lay_out(simplify(program).program).program;
-  const auto start = std::chrono::steady_clock::now();
-  const Clustering found = chosen(*program, options);
-  const double ms = 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const bool optimal = options.by == "optimal";
-  std::size_t passes = 0;
-  for (const ClusterSets& list : found.lists) passes += list.clusters.size();
+  auto program = std::make_shared<const Program>(find_definition(module, options.source));
+  Options compile_options;
+  set_clusters({options.by, options.cost.empty() ? "f" : options.cost}, compile_options);
+  const Solving solving(options);
+  compile_options.solve = solving.options;
+  compile_options.known = known_sizes(options.sizes, *program);
+  compile_options.stop_after = "elaborate";
+  const Machine machine = this_machine(cache_directory(), Measure::Never).machine;
+  const Compilation c = compile(program, machine, compile_options);
+  solving.write_models();
+  const std::vector<ClusterSets> lists = c.clusters.empty() ? cluster_none(*c.program).lists : c.clusters;
+  const std::optional<GraphCost> counted = compile_options.cost;
+  const ClusterCost cost =
+      counted ? ClusterCost(*counted) : ClusterCost(ByTime{time_model_of(machine), compile_options.known});
+  const double costs = c.proof ? c.proof->cost : cost_of(c.program, lists, cost);
+  const std::string letter(1, counted ? letter_of(*counted) : 'f');
   if (options.json) {
-    nlohmann::ordered_json lists = nlohmann::ordered_json::array();
-    for (const ClusterSets& list : found.lists)
-      lists.push_back({{"owner", list.owner}, {"branch", list.branch}, {"clusters", list.clusters}});
-    nlohmann::ordered_json json = {{"proven", optimal && found.proof.gap() == 0},
-                                   {"solve_ms", ms},
-                                   {"passes", passes},
-                                   {"lists", lists}};
-    if (optimal) {
-      json["gap"] = found.proof.gap();
-      if (program_cost(options)) json["optimum"] = found.proof.cost;
-    }
+    nlohmann::ordered_json in_lists = nlohmann::ordered_json::array();
+    for (const ClusterSets& list : lists)
+      in_lists.push_back({{"owner", list.owner}, {"branch", list.branch}, {"clusters", list.clusters}});
+    const nlohmann::ordered_json json = {{"optimum", costs},
+                                         {"cost", letter},
+                                         {"proven", c.proof && c.proof->gap() == 0},
+                                         {"gap", c.proof ? c.proof->gap() : 1},
+                                         {"solve_ms", c.cluster_ms},
+                                         {"clusters", clusters_of(lists)},
+                                         {"passes", c.schedule->passes},
+                                         {"lists", in_lists}};
     fmt::print("{}\n", json.dump());
     return 0;
   }
-  fmt::print("{}: {}; {} passes; {:.1f} ms\n", program->name,
-             optimal ? proof_text(found.proof, program_cost(options)) : "clusters by " + options.by, passes,
-             ms);
-  for (const Reason& reason : found.done)
+  const std::string time = fmt::format("{:.3g} ms by prediction", 1e-6 * costs);
+  fmt::print("{}: {}{}; {} passes; {:.1f} ms\n", c.program->name,
+             c.proof ? proof_text(*c.proof, counted)
+                     : fmt::format("clusters by {}{}", options.by,
+                                   counted ? fmt::format(", which cost {} by ({})", costs, letter) : ""),
+             counted ? "" : ", " + time, c.schedule->passes, c.cluster_ms);
+  for (const Reason& reason : c.fused)
     if (reason.code == "recomputed") fmt::print("  -  {}\n", reason.text);
-  for (const ClusterSets& list : found.lists) {
+  for (const ClusterSets& list : lists) {
     if (!list.owner.empty()) fmt::print("  in '{}'{}\n", list.owner, list.branch == 1 ? ", otherwise" : "");
-    for (std::size_t c = 0; c < list.clusters.size(); ++c) {
+    for (std::size_t k = 0; k < list.clusters.size(); ++k) {
       std::vector<std::string> sets;
-      for (const StageSet& set : list.clusters[c]) sets.push_back(fmt::format("{}", fmt::join(set, ", ")));
-      fmt::print("  {}{}  {}\n", list.owner.empty() ? "" : "  ", c + 1, fmt::join(sets, "; "));
+      for (const StageSet& set : list.clusters[k]) sets.push_back(fmt::format("{}", fmt::join(set, ", ")));
+      fmt::print("  {}{}  {}\n", list.owner.empty() ? "" : "  ", k + 1, fmt::join(sets, "; "));
     }
   }
   return 0;
@@ -233,15 +247,20 @@ Action add_cluster(CLI::App& app) {
   app.add_option("--cost", options->cost,
                  "What is to be least: a, b, c, d, e (the default for a graph) or f (for a program)")
       ->type_name("LETTER");
-  app.add_option("--cluster", options->by,
-                 "optimal (the default), greedy (of a program), greedy-top, greedy-bottom or none")
+  app.add_option(
+         "--cluster", options->by,
+         "optimal (the default), greedy-top, greedy-bottom or none; of a program also greedy and others "
+         "(`twill explain --help`)")
       ->type_name("CHOICE");
+  add_sizes(app, options->sizes,
+            "Choose for this size of a program; sizes that are not known count as equal");
   app.add_option("--seconds", options->seconds, "The best that is found in this time; 2 if left out")
       ->type_name("S");
   app.add_option("--solver", options->solver,
                  "cbc or highs; the one that is installed if left out, cbc first")
       ->type_name("NAME");
-  app.add_option("--lp", options->lp, "Write the linear programs that are solved to this file")
+  app.add_option("--lp", options->lp,
+                 "Write the linear program that is solved to this file; if there are more, beside it")
       ->type_name("FILE");
   app.add_flag("--json", options->json, "One JSON object");
   app.footer(footer);

@@ -38,6 +38,11 @@ struct ClusterWish {
 };
 void add_clusters(CLI::App& app, ClusterWish& wish);
 void set_clusters(const ClusterWish& wish, Options& options);
+/// Adds --size, and what it says of a program's sizes.
+void add_sizes(CLI::App& app, std::vector<std::string>& words, const std::string& use);
+std::map<std::string, std::int64_t> named_sizes(const std::vector<std::string>& words,
+                                                const Program& program);
+KnownSizes known_sizes(const std::vector<std::string>& words, const Program& program);
 /// One of the costs that are counted, or nothing for predicted time.
 std::optional<GraphCost> cost_named(const std::string& letter);
 

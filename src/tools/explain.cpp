@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <memory>
 
 namespace twill {
@@ -22,19 +21,6 @@ struct ExplainOptions {
 /// Of a size that nobody gives.
 constexpr std::int64_t assumed_size = 1024;
 
-std::map<std::string, std::int64_t> sizes_of(const std::vector<std::string>& words, const Program& program) {
-  std::vector<std::string> known;
-  for (const Symbol& symbol : program.symbols) known.push_back(symbol.name);
-  std::map<std::string, std::int64_t> sizes;
-  for (const auto& [name, text] : named_values(words, "--size", program.name, "size", known)) {
-    std::int64_t& size = sizes[name];
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-    if (error != std::errc() || end != text.data() + text.size() || size < 0)
-      usage("E0703", fmt::format("'{}' is no size", text), "write --size N=1000");
-  }
-  return sizes;
-}
-
 int explain(const ExplainOptions& options) {
   const Module module = read_module(options.source);
   auto program = std::make_shared<Program>(find_definition(module, options.source));
@@ -43,7 +29,8 @@ int explain(const ExplainOptions& options) {
   set_clusters(options.wish, compile_options);
   compile_options.stop_after = "elaborate";
   const Machine machine = this_machine(cache_directory(), Measure::Never).machine;
-  const std::map<std::string, std::int64_t> sizes = sizes_of(options.sizes, *program);
+  const std::map<std::string, std::int64_t> sizes = named_sizes(options.sizes, *program);
+  compile_options.known = known_sizes(options.sizes, *program);
   const Compilation compilation = compile(program, machine, compile_options);
   Options apart = compile_options;
   apart.clusters = Clusters::None;
@@ -60,8 +47,8 @@ Action add_explain(CLI::App& app) {
   add_source(app, options->source);
   add_clusters(app, options->wish);
   app.add_flag("--strict", options->strict, "Floats bit by bit as the interpreter computes them");
-  app.add_option("--size", options->sizes, "Count bytes for this size; 1024 for all that are left out")
-      ->type_name("NAME=SIZE");
+  add_sizes(app, options->sizes,
+            "Count bytes for this size (1024 for all that are left out), and choose for it");
   app.footer(
       "Examples:\n"
       "  twill explain examples/softmax.twill\n"

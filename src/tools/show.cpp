@@ -5,13 +5,13 @@
 #include "program/text.h"
 #include "program/text_names.h"
 #include "tools/command.h"
+#include "tools/dot.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
-#include <set>
 
 namespace twill {
 
@@ -35,75 +35,9 @@ struct ShowOptions {
   Source source;
   std::string after, as, plan;
   ClusterWish wish;
+  std::vector<std::string> sizes;
   bool strict = false;
 };
-
-std::string in_quotes(const std::string& text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c;
-  }
-  return result + "\"";
-}
-
-/// Stages that share a pass in one box each, those that are computed where they are read dashed.
-std::string pass_boxes(const Program& program, const Plan& plan, std::map<std::string, int>& pass_of) {
-  std::string text;
-  int number = 0;
-  for (const Cluster& cluster : plan.find("", 0)->clusters) {
-    text += fmt::format(
-        "  subgraph cluster_{0} {{\n    label=\"pass {0}\"; style=\"rounded,filled\"; color=grey90;\n",
-        ++number);
-    for (const Instance& instance : cluster.instances)
-      for (const std::string& stage : instance.stages) {
-        pass_of[stage] = number;
-        text += fmt::format("    {};\n", in_quotes("stage " + stage));
-      }
-    text += "  }\n";
-  }
-  for (const Stage& stage : program.stages)
-    if (!pass_of.contains(stage.name))
-      text += fmt::format("  {} [style=dashed];\n", in_quotes("stage " + stage.name));
-  return text;
-}
-
-/// Inputs and stages as nodes, arrays as edges; results are drawn bold. With a plan, arrays that are in
-/// memory between passes are bold edges.
-std::string dot_text(const Program& program, const Plan* plan = nullptr) {
-  std::string text =
-      fmt::format("digraph {} {{\n  node [shape=box, fontname=Helvetica];\n", in_quotes(program.name));
-  std::map<std::string, int> pass_of;
-  if (plan) text += pass_boxes(program, *plan, pass_of);
-  std::map<ArrayId, const Stage*> made_by;
-  std::map<ArrayId, std::string> maker;
-  for (const Input& input : program.inputs) {
-    maker[input.array] = program[input.array].name;
-    text += fmt::format("  {} [shape=ellipse];\n", in_quotes(program[input.array].name));
-  }
-  const std::set<ArrayId> results(program.results.begin(), program.results.end());
-  for (const Stage& stage : program.stages) {
-    const std::string node = "stage " + stage.name;
-    bool is_result = false;
-    for (const Output& output : stage.outputs)
-      for (ArrayId array : defined_arrays(output)) {
-        maker[array] = node;
-        made_by[array] = &stage;
-        is_result = is_result || results.contains(array);
-      }
-    text += fmt::format("  {} [label={}{}];\n", in_quotes(node), in_quotes(stage.name),
-                        is_result ? ", style=bold" : "");
-    for (ArrayId array : reads_of(program, stage))
-      if (const auto from = maker.find(array); from != maker.end() && from->second != node) {
-        const auto stored = made_by.find(array);
-        const bool in_memory = plan && stored != made_by.end() && pass_of.contains(stored->second->name) &&
-                               pass_of[stored->second->name] != pass_of[stage.name];
-        text += fmt::format("  {} -> {} [label={}{}];\n", in_quotes(from->second), in_quotes(node),
-                            in_quotes(program[array].name), in_memory ? ", style=bold" : "");
-      }
-  }
-  return text + "}\n";
-}
 
 /// A form in which a compilation can be shown, and the first pass after which it is there (empty: always).
 struct Form {
@@ -120,7 +54,7 @@ std::string plan_text(const Compilation& c) {
 
 constexpr Form forms[] = {
     {"text", "", [](const Compilation& c) { return print(c.schedule ? *c.schedule->program : *c.program); }},
-    {"dot", "", [](const Compilation& c) { return dot_text(*c.program, c.plan ? &*c.plan : nullptr); }},
+    {"dot", "", [](const Compilation& c) { return dot_of(*c.program, c.plan ? &*c.plan : nullptr); }},
     {"plan", "plan", plan_text},
     {"json", "plan", plan_text},
     {"loops", "nest", [](const Compilation& c) { return print_loops(*c.nest); }},
@@ -181,6 +115,7 @@ int show(const ShowOptions& options) {
     Options compile_options;
     if (!options.plan.empty()) compile_options.plan = plan_from_json(read_file(options.plan));
     set_clusters(options.wish, compile_options);
+    compile_options.known = known_sizes(options.sizes, *program);
     compile_options.stop_after = !options.after.empty() ? options.after : form.since;
     compilation = compile(program, this_machine(cache_directory(), Measure::Never).machine, compile_options);
   }
@@ -201,6 +136,7 @@ Action add_show(CLI::App& app) {
   app.add_option("--after", options->after, "Stop after this pass, and show what it made")->type_name("PASS");
   app.add_option("--plan", options->plan, "Use this plan instead of the default one")->type_name("FILE");
   add_clusters(app, options->wish);
+  add_sizes(app, options->sizes, "Choose for this size");
   app.add_flag("--strict", options->strict, "Floats bit by bit as the interpreter computes them");
   app.footer(fmt::format("Passes, in order:{}\n\n{}", passes, examples));
   return [options] { return show(*options); };

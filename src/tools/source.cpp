@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace twill {
 
@@ -53,7 +54,8 @@ void add_clusters(CLI::App& app, ClusterWish& wish) {
   app.add_option(
          "--cluster", wish.way,
          "Stages that share a pass: greedy, optimal, none to fuse nothing at all, or, to compare, pairs from "
-         "the first or the last stages on (greedy-top, greedy-bottom) and what isl's scheduler fuses (minfuse, "
+         "the first or the last stages on (greedy-top, greedy-bottom) and what isl's scheduler fuses "
+         "(minfuse, "
          "smartfuse, maxfuse)")
       ->type_name("CHOICE")
       ->capture_default_str();
@@ -62,6 +64,33 @@ void add_clusters(CLI::App& app, ClusterWish& wish) {
          "What is least where they are optimal: f, predicted time, or a to e (`twill cluster --help`)")
       ->type_name("LETTER")
       ->capture_default_str();
+}
+
+void add_sizes(CLI::App& app, std::vector<std::string>& words, const std::string& use) {
+  app.add_option("--size", words, use)->type_name("NAME=SIZE");
+}
+
+std::map<std::string, std::int64_t> named_sizes(const std::vector<std::string>& words,
+                                                const Program& program) {
+  std::vector<std::string> known;
+  for (const Symbol& symbol : program.symbols) known.push_back(symbol.name);
+  std::map<std::string, std::int64_t> sizes;
+  for (const auto& [name, text] : named_values(words, "--size", program.name, "size", known)) {
+    std::int64_t& size = sizes[name];
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (error != std::errc() || end != text.data() + text.size() || size < 0)
+      usage("E0703", fmt::format("'{}' is no size", text), "write --size N=1000");
+  }
+  return sizes;
+}
+
+KnownSizes known_sizes(const std::vector<std::string>& words, const Program& program) {
+  const std::map<std::string, std::int64_t> named = named_sizes(words, program);
+  KnownSizes known;
+  for (std::size_t s = 0; s < program.symbols.size(); ++s)
+    if (const auto found = named.find(program.symbols[s].name); found != named.end())
+      known.sizes[SymbolId{static_cast<int>(s)}] = found->second;
+  return known;
 }
 
 std::optional<GraphCost> cost_named(const std::string& letter) {
@@ -76,8 +105,8 @@ void set_clusters(const ClusterWish& wish, Options& options) {
   static const std::map<std::string, Clusters> ways = {
       {"greedy", Clusters::Greedy},          {"greedy-top", Clusters::TopDown},
       {"greedy-bottom", Clusters::BottomUp}, {"optimal", Clusters::Optimal},
-      {"minfuse", Clusters::MinFuse},         {"smartfuse", Clusters::SmartFuse},
-      {"maxfuse", Clusters::MaxFuse},         {"none", Clusters::None}};
+      {"minfuse", Clusters::MinFuse},        {"smartfuse", Clusters::SmartFuse},
+      {"maxfuse", Clusters::MaxFuse},        {"none", Clusters::None}};
   const auto found = ways.find(clusters);
   if (found == ways.end())
     usage("E0714", fmt::format("there is no way to choose clusters called '{}'", clusters),
