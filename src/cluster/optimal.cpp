@@ -20,7 +20,8 @@ std::vector<int> each_by_itself(const FusionGraph& graph) {
   return set;
 }
 
-/// The graph as a problem: a node makes one array, its own.
+}  // namespace
+
 ClusterProblem problem_of(const GraphFacts& facts, GraphCost cost) {
   const FusionGraph& graph = facts.graph;
   const std::size_t count = at(graph.size());
@@ -61,6 +62,8 @@ ClusterProblem problem_of(const GraphFacts& facts, GraphCost cost) {
   }
   return problem;
 }
+
+namespace {
 
 /// What no partition can do without.
 double least_cost(const GraphFacts& facts, GraphCost cost) {

@@ -17,6 +17,9 @@ struct Optimum {
   double gap() const { return proven() ? 0 : (cost - bound) / cost; }
 };
 
+/// The graph as a choice: a node makes one array, its own.
+ClusterProblem problem_of(const GraphFacts& facts, GraphCost cost);
+
 Optimum optimal_partition(const GraphFacts& facts, GraphCost cost, const SolveOptions& options = {});
 
 /// Pairs that may share a loop do so, one after the other, wherever that is still possible: from the first

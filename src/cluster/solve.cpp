@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cluster/at.h"
 #include "cluster/formulation.h"
+#include "cluster/search.h"
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +17,15 @@ namespace twill {
 namespace {
 
 constexpr int most_rounds = 40;
+
+/// Moves that are tried for every node, before a solver is asked, and at most when it has found no proof.
+constexpr int moves_before = 200, moves_after = 100000;
+
+/// The solver's share of the time; the rest is for what it could not prove.
+constexpr double solver_share = 0.75;
+
+/// The share of the time for moves before that.
+constexpr double first_share = 0.2;
 
 /// What sums of costs are wrong by, at most.
 double tolerance(const LinearModel& model) {
@@ -101,8 +111,23 @@ BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> kn
   best.set.resize(at(problem.count));
   best.left.resize(at(problem.count));
   std::iota(best.set.begin(), best.set.end(), 0);
+  const auto in_time = [&] { return left() > 0; };
+  const auto take = [&](const std::vector<int>& part, Evaluator& evaluator, std::vector<int> cluster) {
+    const Chosen chosen = evaluator.completed(std::move(cluster));
+    for (const std::vector<int>& members : members_of(part, chosen.cluster))
+      for (const int node : members) {
+        best.set[at(node)] = members.front();
+        if (!chosen.order.empty()) best.left[at(node)] = chosen.order[at(node)] == 1;
+      }
+  };
   std::unique_ptr<LinearSolver> solver;
   for (const std::vector<int>& part : independent_parts(problem)) {
+    if (part.size() < 2) continue;
+    Evaluator evaluator(problem, part);
+    if (auto cluster = best_of_chain(problem, part, in_time)) {
+      take(part, evaluator, std::move(*cluster));
+      continue;
+    }
     Formulation formulation(problem, part);
     const LinearModel& model = formulation.model();
     if (!model.has_choice()) continue;
@@ -114,19 +139,41 @@ BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> kn
     }
     if (!solver) solver = options.open();
     ++best.solved;
+    std::vector<int> start_with(at(problem.count));
+    std::iota(start_with.begin(), start_with.end(), 0);
+    double least = evaluator.cost_of_all(start_with).value_or(std::numeric_limits<double>::infinity());
+    for (const Chosen& chosen : known)
+      if (const auto cost = evaluator.cost_of_all(chosen.cluster); cost && *cost < least) {
+        least = *cost;
+        start_with = chosen.cluster;
+      }
+    const auto moves = [&](int each) { return each * static_cast<int>(part.size()); };
+    const auto for_solver = [&] { return std::max(0.0, left() - (1 - solver_share) * options.seconds); };
+    const auto share_used = [&](double share) {
+      return [&, share, from = left()] {
+        return left() > 0 ? (from - left()) / (share * options.seconds) : 1.0;
+      };
+    };
+    start_with = improved(problem, part, std::move(start_with), moves(moves_before), share_used(first_share));
     // Every round says more; when it says nothing new, or takes too long, the solver goes on alone.
+    double bound = -std::numeric_limits<double>::infinity();
     for (int round = 0; round < most_rounds && left() > options.seconds / 2; ++round) {
-      const std::vector<double> relaxed = solver->relax(model, left());
-      if (relaxed.empty() || formulation.cut_off(relaxed) == 0) break;
+      const std::vector<double> relaxed = solver->relax(model, for_solver());
+      if (relaxed.empty()) break;
+      bound = model.cost_of(relaxed);
+      if (formulation.cut_off(relaxed) == 0) break;
     }
     if (options.look) options.look(model);
     std::vector<double> values;
-    for (const Chosen& chosen : known) {
+    const auto try_values = [&](const Chosen& chosen) {
       std::vector<double> of_this = formulation.values_of(chosen);
-      if (!model.holds(of_this)) continue;
+      if (!model.holds(of_this)) return;
       if (values.empty() || model.cost_of(of_this) < model.cost_of(values)) values = std::move(of_this);
-    }
-    const LinearSolution found = solver->solve(model, left(), values);
+    };
+    for (const Chosen& chosen : known) try_values(chosen);
+    try_values(evaluator.completed(start_with));
+    LinearSolution found{.bound = bound, .values = {}};
+    if (for_solver() > 0) found = solver->solve(model, for_solver(), values);
     const bool solved = !found.values.empty();
     if (solved && !values.empty())
       ensure(!found.proven || model.cost_of(found.values) <= model.cost_of(values) + tolerance(model),
@@ -137,9 +184,22 @@ BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> kn
       best.may_save = std::numeric_limits<double>::infinity();
       continue;
     }
-    const double bound = whole ? std::ceil(found.bound - 1e-6) : found.bound;
-    if (!found.proven || !solved) best.may_save += std::max(0.0, model.cost_of(values) - bound);
     formulation.read(values, best.set, best.left);
+    if (found.proven && solved) continue;
+    bound = std::max(bound, found.bound);
+    if (whole) bound = std::ceil(bound - 1e-6);
+    // As the solver's model counts it: a constant lies between that and what clusters cost.
+    double cost = model.cost_of(values);
+    const auto before = evaluator.cost_of_all(best.set);
+    if (const double rest = left(); before && rest > 0) {
+      const std::vector<int> better =
+          improved(problem, part, best.set, moves(moves_after), share_used(rest / options.seconds));
+      if (const auto now = evaluator.cost_of_all(better); now && *now < *before) {
+        cost += *now - *before;
+        take(part, evaluator, better);
+      }
+    }
+    best.may_save += std::max(0.0, cost - bound);
   }
   return best;
 }

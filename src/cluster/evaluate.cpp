@@ -1,0 +1,247 @@
+#include "cluster/evaluate.h"
+
+#include "cluster/at.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace twill {
+
+namespace {
+
+/// No order is known yet.
+constexpr int any_order = -1;
+
+}  // namespace
+
+Evaluator::Evaluator(const ClusterProblem& problem, std::span<const int> nodes)
+    : problem_(problem),
+      nodes_(nodes.begin(), nodes.end()),
+      ordered_(!problem.label.empty()),
+      mark_(at(problem.count)),
+      group_(at(problem.count)),
+      fixed_(at(problem.count)),
+      order_(at(problem.count)) {
+  const std::size_t count = at(problem.count);
+  waits_.resize(count);
+  arrays_.resize(count);
+  never_.resize(count);
+  sets_.resize(count);
+  neighbours_.resize(count);
+  reads_.resize(count);
+  saves_.resize(count);
+  std::vector<bool> ours(count);
+  for (const int node : nodes_) ours[at(node)] = true;
+  const auto be_neighbours = [&](int a, int b) {
+    if (a == b || !ours[at(a)] || !ours[at(b)] || !problem.may_meet(a, b)) return;
+    neighbours_[at(a)].push_back(b);
+    neighbours_[at(b)].push_back(a);
+  };
+  for (std::size_t w = 0; w < problem.waits.size(); ++w) {
+    const ClusterProblem::Wait& wait = problem.waits[w];
+    if (!ours[at(wait.first)] || !ours[at(wait.second)]) continue;
+    waits_[at(wait.first)].push_back(static_cast<int>(w));
+    if (!wait.strictly) be_neighbours(wait.first, wait.second);
+  }
+  for (std::size_t array = 0; array < problem.arrays.size(); ++array) {
+    const ClusterProblem::Data& data = problem.arrays[array];
+    if (data.maker >= 0 && ours[at(data.maker)]) arrays_[at(data.maker)].push_back(static_cast<int>(array));
+    for (const ClusterProblem::Reading& reading : data.readings) {
+      if (!ours[at(reading.reader)]) continue;
+      if (data.read != 0) reads_[at(reading.reader)].push_back({static_cast<int>(array), reading.label});
+      for (const ClusterProblem::Reading& other : data.readings)
+        if (data.read != 0 && reading.reader < other.reader) be_neighbours(reading.reader, other.reader);
+    }
+  }
+  if (!problem.never.empty())
+    for (const int a : nodes_)
+      for (const int b : nodes_)
+        if (a < b && problem.never[at(a)][at(b)]) never_[at(a)].push_back(b);
+  for (std::size_t s = 0; s < problem.not_all.size(); ++s)
+    sets_[at(problem.not_all[s].front())].push_back(static_cast<int>(s));
+  for (const auto& [pair, saved] : problem.saves)
+    if (ours[at(pair.first)] && ours[at(pair.second)]) saves_[at(pair.first)].push_back({pair.second, saved});
+  for (std::vector<int>& list : neighbours_) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+}
+
+const std::vector<int>& Evaluator::neighbours(int node) const { return neighbours_[at(node)]; }
+
+int Evaluator::group_of(int node) {
+  while (group_[at(node)] != node) node = group_[at(node)] = group_[at(group_[at(node)])];
+  return node;
+}
+
+bool Evaluator::is_in_memory(int array) const {
+  const ClusterProblem::Data& data = problem_.arrays[at(array)];
+  return data.kept || std::ranges::any_of(data.readings, [&](const auto& r) { return !is_here(r.reader); });
+}
+
+/// Finds the order of every member: those of one order are a group.
+bool Evaluator::have_orders(std::span<const int> members) {
+  for (const int node : members) group_[at(node)] = node;
+  for (const int node : members)
+    for (const int w : waits_[at(node)]) {
+      const ClusterProblem::Wait& wait = problem_.waits[at(w)];
+      if (wait.same_order && is_here(wait.second)) group_[at(group_of(wait.first))] = group_of(wait.second);
+    }
+  for (const int node : members) fixed_[at(node)] = any_order;
+  const auto fix = [&](int node, int order) {
+    int& known = fixed_[at(group_of(node))];
+    if (known != any_order && known != order) return false;
+    known = order;
+    return true;
+  };
+  for (const int node : members) {
+    const int runs = problem_.runs_left[at(node)];
+    if (runs >= 0 && !fix(node, runs)) return false;
+    for (const int w : waits_[at(node)]) {
+      const ClusterProblem::Wait& wait = problem_.waits[at(w)];
+      if (wait.by_label && is_here(wait.second) && !fix(node, problem_.label[at(node)])) return false;
+    }
+  }
+  // Who is free goes with somebody that reads the same.
+  std::map<int, int> read_in;
+  for (const int node : members)
+    if (const int known = fixed_[at(group_of(node))]; known == 0 || known == 1)
+      for (const Reads& read : reads_[at(node)])
+        if (read.label == 0) read_in.emplace(read.array, known);
+  for (const int node : members) {
+    int& known = fixed_[at(group_of(node))];
+    for (const Reads& read : reads_[at(node)])
+      if (const auto found = read_in.find(read.array); known == any_order && found != read_in.end())
+        known = found->second;
+  }
+  for (const int node : members) order_[at(node)] = std::max(0, fixed_[at(group_of(node))]);
+  return true;
+}
+
+std::optional<double> Evaluator::cost_of(std::span<const int> members, bool* more_may_help) {
+  ++stamp_;
+  if (more_may_help) *more_may_help = false;
+  for (const int node : members) mark_[at(node)] = stamp_;
+  for (const int node : members) {
+    for (const int w : waits_[at(node)])
+      if (problem_.waits[at(w)].strictly && is_here(problem_.waits[at(w)].second)) return std::nullopt;
+    for (const int other : never_[at(node)])
+      if (is_here(other)) return std::nullopt;
+    for (const int set : sets_[at(node)])
+      if (std::ranges::all_of(problem_.not_all[at(set)], [&](int other) { return is_here(other); }))
+        return std::nullopt;
+  }
+  if (ordered_) {
+    if (!have_orders(members)) return std::nullopt;
+    if (more_may_help) *more_may_help = true;
+    // In the order of a label only what has that label, and nothing that is in memory.
+    for (const int node : members) {
+      if (order_[at(node)] <= 1) continue;
+      if (order_[at(node)] != problem_.label[at(node)]) return std::nullopt;
+      for (const int array : arrays_[at(node)])
+        if (is_in_memory(array)) return std::nullopt;
+    }
+  }
+  double cost = 0;
+  std::vector<std::pair<int, int>> reads;  // array, order
+  for (const int node : members) {
+    for (const int array : arrays_[at(node)])
+      if (problem_.arrays[at(array)].write != 0 && is_in_memory(array))
+        cost += problem_.arrays[at(array)].write;
+    for (const Reads& read : reads_[at(node)]) {
+      const int maker = problem_.arrays[at(read.array)].maker;
+      if (maker < 0 || !is_here(maker))
+        reads.emplace_back(read.array, read.label != 0 ? read.label : order_[at(node)]);
+    }
+    for (const auto& [other, saved] : saves_[at(node)])
+      if (is_here(other)) cost -= saved;
+  }
+  std::sort(reads.begin(), reads.end());
+  reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+  for (const auto& [array, order] : reads) cost += problem_.arrays[at(array)].read;
+  return cost;
+}
+
+std::optional<int> Evaluator::highest(std::span<const int> cluster) const {
+  const Sequence sequence = sequence_of(cluster);
+  return sequence.clusters.size() == sequence.count ? std::optional(sequence.highest) : std::nullopt;
+}
+
+Evaluator::Sequence Evaluator::sequence_of(std::span<const int> cluster) const {
+  std::size_t count = 0;
+  for (const int node : nodes_) count = std::max(count, at(cluster[at(node)]) + 1);
+  // Who waits for a cluster, all in one list.
+  std::vector<int> begin(count + 1), waiting(count), number(count, -1), after;
+  const auto each_wait = [&](const auto& action) {
+    for (const int node : nodes_)
+      for (const int w : waits_[at(node)]) {
+        const int a = cluster[at(node)], b = cluster[at(problem_.waits[at(w)].second)];
+        if (a != b) action(at(a), at(b));
+      }
+  };
+  each_wait([&](std::size_t a, std::size_t b) {
+    ++begin[a + 1];
+    ++waiting[b];
+  });
+  for (std::size_t c = 0; c < count; ++c) begin[c + 1] += begin[c];
+  after.resize(at(begin.back()));
+  std::vector<int> next = begin;
+  each_wait([&](std::size_t a, std::size_t b) { after[at(next[a]++)] = static_cast<int>(b); });
+  Sequence sequence;
+  std::vector<int>& ready = sequence.clusters;
+  for (const int node : nodes_) {
+    int& own = number[at(cluster[at(node)])];
+    if (own >= 0) continue;
+    own = 0;
+    ++sequence.count;
+    if (waiting[at(cluster[at(node)])] == 0) ready.push_back(cluster[at(node)]);
+  }
+  for (std::size_t k = 0; k < ready.size(); ++k) {
+    const std::size_t own = at(ready[k]);
+    sequence.highest = std::max(sequence.highest, number[own]);
+    for (int e = begin[own]; e < begin[own + 1]; ++e) {
+      const std::size_t other = at(after[at(e)]);
+      number[other] = std::max(number[other], number[own] + 1);
+      if (--waiting[other] == 0) ready.push_back(after[at(e)]);
+    }
+  }
+  return sequence;
+}
+
+std::vector<std::vector<int>> members_of(std::span<const int> nodes, std::span<const int> cluster) {
+  std::map<int, std::vector<int>> clusters;
+  for (const int node : nodes) clusters[cluster[at(node)]].push_back(node);
+  std::vector<std::vector<int>> all;
+  for (auto& [number, members] : clusters) all.push_back(std::move(members));
+  return all;
+}
+
+std::optional<double> Evaluator::cost_of_all(std::span<const int> cluster) {
+  const auto highest_number = highest(cluster);
+  if (!highest_number) return std::nullopt;
+  double all = problem_.last * *highest_number;
+  for (const std::vector<int>& members : members_of(nodes_, cluster)) {
+    const auto cost = cost_of(members);
+    if (!cost) return std::nullopt;
+    all += *cost;
+  }
+  return all;
+}
+
+Chosen Evaluator::completed(std::vector<int> cluster) {
+  Chosen chosen{std::move(cluster), {}};
+  std::map<int, int> place;
+  for (const int one : sequence_of(chosen.cluster).clusters)
+    place.emplace(one, static_cast<int>(place.size()));
+  for (const int node : nodes_) chosen.cluster[at(node)] = place.at(chosen.cluster[at(node)]);
+  if (!ordered_) return chosen;
+  chosen.order.assign(at(problem_.count), 0);
+  for (const std::vector<int>& members : members_of(nodes_, chosen.cluster)) {
+    cost_of(members);
+    for (const int node : members) chosen.order[at(node)] = order_[at(node)];
+  }
+  return chosen;
+}
+
+}  // namespace twill
