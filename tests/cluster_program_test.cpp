@@ -156,6 +156,47 @@ TEST(OptimalClusters, TakeAlongWhatSavesOnlyAPass) {
   EXPECT_EQ(structure_of(program, Clusters::Optimal), (Structure{2, 0}));
 }
 
+/// One stage after the other, scans from both ends among them, which cannot all be one loop.
+TEST(OptimalClusters, OfAPipelineOfScansNeedNoSolver) {
+  std::string text = "def f(x: f64[N]) -> y {\n", last = "x";
+  for (int k = 0; k < 60; ++k) {
+    const std::string name = k == 59 ? "y" : fmt::format("a{}", k);
+    const char* const scan = k % 10 == 3 ? "scan(+, i) " : k % 10 == 7 ? "scan_right(+, i) " : "";
+    text += fmt::format("  {}[i] = {}{}[i]{}\n", name, scan, last, *scan ? "" : " * 0.5 + 1");
+    last = name;
+  }
+  const auto program = program_of(text + "}");
+  SolveOptions options;
+  options.open = []() -> std::unique_ptr<LinearSolver> { throw std::logic_error("a solver was opened"); };
+  for (const auto& cost :
+       {ClusterCost(ByTime{}), ClusterCost(GraphCost::ReadsWrites), ClusterCost(GraphCost::Clusters)}) {
+    const Clustering found = cluster_optimal(*program, cost, options);
+    EXPECT_EQ(found.proof->gap(), 0);
+    EXPECT_EQ(found.lists.front().clusters.size(), 12U);
+  }
+}
+
+/// What a choice costs can be asked of any choice, and of the best one it is what it was chosen for.
+TEST(OptimalClusters, CostWhatTheyWereChosenFor) {
+  for (const char* const text : {"def f(x: f64[N], y: f64[N]) -> (b, e, f) {\n"
+                                 "  b[i] = x[i] * 2\n  s = sum(i) b[i]\n  c[i] = b[i] + y[i]\n"
+                                 "  e[i] = c[i] * s\n  f[i] = c[i] - s\n}",
+                                 "def f(x: f64[N], p: i64[M]) -> (y, z) {\n  a[i] = x[i] * 2 + 1\n"
+                                 "  y[j] = a[p[j]]\n  s = sum(i) x[i]\n  z[i] = a[i] - s\n}"}) {
+    const auto program = program_of(text);
+    std::vector<ClusterCost> costs = {ByTime{}};
+    for (const GraphCost cost : graph_costs) costs.emplace_back(cost);
+    for (const ClusterCost& cost : costs) {
+      const Clustering best = cluster_optimal(*program, cost);
+      EXPECT_NEAR(cost_of(program, best.lists, cost), best.proof->cost, 1e-6 * best.proof->cost);
+      for (const Clustering& other :
+           {cluster_none(*program), cluster_greedy(*program), cluster_pairs(*program, Greed::TopDown),
+            cluster_pairs(*program, Greed::BottomUp)})
+        EXPECT_GE(cost_of(program, other.lists, cost), best.proof->cost * (1 - 1e-9));
+    }
+  }
+}
+
 TEST(OptimalClusters, OfAPipelineNeedNoSolver) {
   std::string text = "def f(x: f64[N]) -> y {\n  a0[i] = x[i] + 1\n";
   for (int k = 1; k < 50; ++k) text += fmt::format("  a{}[i] = sqrt(a{}[i]) + a{}[i]\n", k, k - 1, k - 1);

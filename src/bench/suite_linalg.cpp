@@ -314,6 +314,61 @@ Case row_sums(Session& s) {
   return c;
 }
 
+/// A scan, what reads its elements, and a fold of that: one pass, in parallel. From the right it is the same.
+Case scan_map_fold(Session& s, bool from_right) {
+  const std::int64_t n = s.extent(1 << 24);
+  Case c;
+  c.size = count_text(n);
+  c.program =
+      program_from("scan map fold", fmt::format("def scan_map_fold(x: f32[N]) -> m {{ c[i] = {}(+, i) x[i]\n"
+                                                " d[i] = c[i] * 0.5 + x[i]\n m = max(i) d[i] }}",
+                                                from_right ? "scan_right" : "scan"));
+  c.inputs.push_back(uniform({n}, 1));
+  c.work = {4 * as_double(n), 4 * as_double(n), 0};
+  c.tolerance = likely_error(Scalar::F32, as_double(n));
+  c.reference_name = f64_loops;
+  c.reference = [=](std::span<const Data> in, std::vector<Data>& out) {
+    double sum = 0, most = -std::numeric_limits<double>::infinity();
+    for (std::int64_t k = 0; k < n; ++k) {
+      const float x = floats(in[0])[from_right ? n - 1 - k : k];
+      sum += x;
+      most = std::max(most, sum * 0.5 + x);
+    }
+    floats(out[0])[0] = static_cast<float>(most);
+  };
+  c.ways.push_back(unfused());
+  // The same by hand: the parts' sums, where they begin, and once more over the elements.
+  c.peers.push_back(loops(s, "hand",
+                          fmt::format(R"c(
+  const float *restrict x = in[0];
+  const int parts = omp_get_max_threads();
+  float sums[256], most = -INFINITY;
+  #define AT(k) ({})
+  #pragma omp parallel reduction(max : most)
+  {{
+    const int p = omp_get_thread_num();
+    const int64_t from = n[0] * p / parts, to = n[0] * (p + 1) / parts;
+    float sum = 0;
+    #pragma omp simd reduction(+ : sum)
+    for (int64_t k = from; k < to; ++k) sum += x[AT(k)];
+    sums[p] = sum;
+    #pragma omp barrier
+    sum = 0;
+    for (int q = 0; q < p; ++q) sum += sums[q];
+    for (int64_t k = from; k < to; ++k) {{
+      sum += x[AT(k)];
+      const float d = sum * 0.5f + x[AT(k)];
+      most = d > most ? d : most;
+    }}
+  }}
+  #undef AT
+  *(float *)out[0] = most;
+)c",
+                                      from_right ? "n[0] - 1 - (k)" : "k"),
+                          {n}));
+  return c;
+}
+
 Case scan(Session& s) {
   const std::int64_t n = s.extent(1 << 24);
   Case c;
@@ -409,6 +464,8 @@ std::vector<Entry> linalg_entries() {
       entry("reduce", reduce),
       entry("row sums", row_sums),
       entry("scan", scan),
+      entry("scan map fold", [](Session& s) { return scan_map_fold(s, false); }),
+      entry("scan map fold from the right", [](Session& s) { return scan_map_fold(s, true); }),
       entry("histogram", histogram),
   };
 }

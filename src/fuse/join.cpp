@@ -7,6 +7,7 @@
 #include "fuse/region.h"
 #include "program/edit.h"
 #include "program/index_use.h"
+#include "program/regroup.h"
 #include "program/typing.h"
 
 #include <algorithm>
@@ -119,7 +120,15 @@ class Judge {
     const auto any_order = [](const Stage& stage) {
       return stage.effects.empty() && std::all_of(stage.outputs.begin(), stage.outputs.end(), all_are<Cat>);
     };
-    if ((runs_from_right(first_) && !any_order(second_)) || (runs_from_right(second_) && !any_order(first_)))
+    const auto either_way = [&](const Stage& stage) {
+      return stage.effects.empty() && std::ranges::all_of(stage.outputs, [&](const Output& output) {
+               for (std::size_t d = 0; d < stage.dims.size(); ++d)
+                 if (!runs_either_way(program_, output, d)) return false;
+               return true;
+             });
+    };
+    const bool first_right = runs_from_right(first_), second_right = runs_from_right(second_);
+    if (first_right != second_right && !either_way(first_right ? second_ : first_))
       return no("direction", "one runs from the right, and the other in order");
     // Scans of one loop nest may want its loops in different orders. What goes over a collection has one
     // loop, or is no scan.

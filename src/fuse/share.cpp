@@ -6,6 +6,7 @@
 #include "fuse/region.h"
 #include "program/edit.h"
 #include "program/index_use.h"
+#include "program/regroup.h"
 
 #include <algorithm>
 #include <array>
@@ -31,6 +32,8 @@ class Judge {
 
   void run() const {
     for (const Stage* stage : {&first_, &second_}) alone(*stage);
+    directions(first_, second_);
+    directions(second_, first_);
     ranges();
     for (const Effect& mine : first_.effects)
       for (const Effect& other : second_.effects)
@@ -53,11 +56,20 @@ class Judge {
     if (stage.dims.empty()) refuse("no-loop", name + " has no loop");
     if (stage.dims.size() < depth_) refuse("range", name + " has fewer dimensions");
     if (any_is<Seq>(stage)) refuse("sequence", name + " runs step by step");
-    for (const Output& output : stage.outputs) {
-      for (std::size_t d = 0; d < depth_; ++d) {
-        const Scan* scan = std::get_if<Scan>(&output.combine[d]);
-        if (scan && scan->from == Direction::Right) refuse("direction", name + " runs from the right");
-      }
+  }
+
+  /// A shared loop runs from the right if one of them has to; the other one must not mind.
+  void directions(const Stage& one, const Stage& other) const {
+    for (std::size_t d = 0; d < depth_; ++d) {
+      const bool right =
+          std::ranges::any_of(one.outputs, [&](const Output& o) { return scans_from_right(o, d); });
+      if (!right) continue;
+      if (!other.effects.empty())
+        refuse("direction",
+               "'" + one.name + "' runs from the right, and '" + other.name + "' has effects in order");
+      for (const Output& output : other.outputs)
+        if (!scans_from_right(output, d) && !runs_either_way(program_, output, d))
+          refuse("direction", "'" + one.name + "' runs from the right, and '" + other.name + "' in order");
     }
   }
 
@@ -143,10 +155,9 @@ class Judge {
 
 namespace {
 
-/// A scan, from the left, with nothing but folds inside.
+/// A scan with nothing but folds inside.
 bool is_plain_scan(const Output& output) {
-  const Scan* scan = std::get_if<Scan>(&output.combine.front());
-  return scan && scan->from == Direction::Left &&
+  return is<Scan>(output.combine.front()) &&
          std::all_of(output.combine.begin() + 1, output.combine.end(), is<Fold>) && !output.into;
 }
 

@@ -274,9 +274,8 @@ class Judge {
     if (any_is<Seq>(stage)) return no(stage, "sequence", "'" + stage.name + "' runs step by step");
     for (const Output& output : stage.outputs)
       for (const int d : shared_dims(loops_))
-        if (const Scan* scan = std::get_if<Scan>(&output.combine[static_cast<std::size_t>(d)]);
-            scan && scan->from == Direction::Right)
-          return no(stage, "direction", "'" + stage.name + "' runs from the right");
+        if (scans_from_right(output, static_cast<std::size_t>(d)) && loops_.tiles())
+          return no(stage, "direction", "'" + stage.name + "' runs from the right, and tiles from the left");
     return std::nullopt;
   }
 

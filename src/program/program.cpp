@@ -42,11 +42,15 @@ bool is_running(const Output& output) {
   return !output.combine.empty() && output.at.empty() && is<Scan>(output.combine.front());
 }
 
+bool scans_from_right(const Output& output, std::size_t dim) {
+  const auto* scan = std::get_if<Scan>(&output.combine[dim]);
+  return scan && scan->from == Direction::Right;
+}
+
 bool runs_from_right(const Output& output) {
-  return std::ranges::any_of(output.combine, [](const Combine& combine) {
-    const auto* scan = std::get_if<Scan>(&combine);
-    return scan && scan->from == Direction::Right;
-  });
+  for (std::size_t d = 0; d < output.combine.size(); ++d)
+    if (scans_from_right(output, d)) return true;
+  return false;
 }
 
 bool runs_from_right(const Stage& stage) {

@@ -283,6 +283,8 @@ const Operator* operator_of(const Combine& combine);
 /// Is it a running value, which only its own stage knows?
 bool is_running(const Output& output);
 
+/// Does the output run over this dimension from the right?
+bool scans_from_right(const Output& output, std::size_t dim);
 /// Does the output, or one of a stage, run over a dimension from the right?
 bool runs_from_right(const Output& output);
 bool runs_from_right(const Stage& stage);

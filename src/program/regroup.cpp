@@ -18,4 +18,12 @@ bool keeps_order(const Program& program, const Operator& op) {
   return !op.commutative || !regroups(program, op);
 }
 
+bool runs_either_way(const Program& program, const Output& output, std::size_t dim) {
+  const Combine& combine = output.combine[dim];
+  if (is<Cat>(combine)) return !output.offsets;
+  if (!is<Fold>(combine) && !is<Scatter>(combine)) return false;
+  const Operator* op = operator_of(combine);
+  return op && !keeps_order(program, *op);
+}
+
 }  // namespace twill
