@@ -129,5 +129,41 @@ TEST(SplitLoops, WhetherAnArrayIsEmptyIsAskedOnce) {
   EXPECT_THROW(compile(program, two_cores()).kernel->run(empty), Error);
 }
 
+/// A scan waits for one addition in four points; what it is made of, and what is made of it, is computed in
+/// lanes.
+TEST(SplitLoops, OnlyTheFoldOfAScanGoesFromPointToPoint) {
+  const char* const text =
+      "def f(x: f32[N]) -> (m, d) {\n"
+      "  c[i] = scan(+, i) (x[i] * x[i] + 1)\n  d[i] = c[i] * 0.5 + x[i]\n  m = max(i) d[i]\n}";
+  const std::string loops = loops_of(text);
+  EXPECT_THAT(loops, HasSubstr("    simd for i in i_chunk .. i_end:\n"
+                               "      c_run_in[i - i_chunk] = x[i] * x[i] + 1.0\n"
+                               "    for i in i_chunk .. i_end - 3 step 4:\n"
+                               "      var c_run_0 = c_run_in[i - i_chunk]\n"
+                               "      var c_run_1 = c_run_0 + c_run_in[i + 1 - i_chunk]\n"));
+  EXPECT_THAT(loops, HasSubstr("      c_run = c_run + c_run_3\n"));
+  EXPECT_THAT(loops, HasSubstr("m_acc_lanes[i - i_chunk] = max(m_acc_lanes[i - i_chunk], "));
+  agrees(text, sizes);
+}
+
+TEST(SplitLoops, AScanFromTheRightGoesUpwardsWithAnotherIndex) {
+  const char* const text =
+      "def f(x: i32[N]) -> (s, d) {\n"
+      "  c[i] = scan_right(max, i) x[i]\n  d[i] = c[i] - x[i]\n  s = sum(i) d[i] % 100\n}";
+  const std::string loops = loops_of(text);
+  EXPECT_THAT(loops, HasSubstr("for i_up in i_chunk .. i_end - 3 step 4:"));
+  EXPECT_THAT(loops, Not(HasSubstr("down:\n      var c\n")));
+  agrees(text, sizes);
+}
+
+TEST(SplitLoops, AStrictScanOfFloatsKeepsItsOrder) {
+  const char* const text =
+      "strict def f(x: f64[N]) -> d { c[i] = scan(+, i) x[i]\n d[i] = sqrt(abs(c[i])) + x[i] }";
+  const std::string loops = loops_of(text);
+  EXPECT_THAT(loops, Not(HasSubstr("step 4")));
+  EXPECT_THAT(loops, HasSubstr("c_run += x[i]"));
+  agrees(text, sizes);
+}
+
 }  // namespace
 }  // namespace twill

@@ -1,5 +1,7 @@
 #include "emit/split_loops.h"
 
+#include "emit/split_running.h"
+
 #include "program/index_use.h"
 #include "program/positive.h"
 
@@ -85,7 +87,9 @@ class Splitter {
         const bool plain = !loop->down && loop->step == 1 && loop->reductions.empty();
         std::optional<Statement> instead;
         if (plain && loop->by == By::Simd) instead = split_lookups(*loop);
-        if (plain && loop->by == By::Seq) instead = transpose_blocks(*loop);
+        if (loop->by == By::Seq && loop->step == 1 && loop->reductions.empty())
+          instead = split_running(t_, *loop);
+        if (!instead && plain && loop->by == By::Seq) instead = transpose_blocks(*loop);
         if (!instead && plain && loop->by == By::Seq) instead = split_scatter(*loop);
         if (!instead && plain && loop->by == By::Simd) instead = without_checks(*loop);
         if (instead) {
