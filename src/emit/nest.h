@@ -74,6 +74,7 @@ struct For {
   Expr enough{};          // Core: the other workers are woken only if this holds; null: always
   int unroll = 1;         // Seq: the compiler is asked to write out so many iterations
   bool in_turns = false;  // Core: the workers take one after the other, not each its own part of the range
+  bool learns = false;    // Seq: it runs once more; this time, only what it folds is wanted
   std::vector<Reduction> reductions{};
   Code body{};
 };

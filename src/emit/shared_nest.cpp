@@ -319,6 +319,7 @@ For SharedNest::point_loop(std::size_t level) {
   const StageNest::Range range = members_[leader_].range(shared_[level].dim);
   For loop{.index = dim_of(shared_[level]).id, .lo = range.lo, .hi = range.hi, .by = shared_[level].by};
   if (loop.by == By::Core && grain_ > 0) loop.enough = enough_points();
+  loop.learns = first_pass_;
   loop.down = !loops_.tiles() && std::ranges::any_of(stages_, [&](const Stage& stage) {
     return std::ranges::any_of(stage.outputs, [&](const Output& output) {
       return scans_from_right(output, static_cast<std::size_t>(shared_[level].dim));

@@ -33,7 +33,7 @@ class Running {
     if (!flatten(loop_.body) || puts_.empty() || !sort_out()) return std::nullopt;
     Code code;
     if (folds_.empty()) {
-      if (!others_.empty() || sums_.empty()) return std::nullopt;
+      if (!loop_.learns || !others_.empty() || sums_.empty()) return std::nullopt;
       For lanes = loop_;
       lanes.by = By::Simd;
       lanes.reductions = reductions();
