@@ -1,6 +1,8 @@
 // Small programs that the fuzzer found and that once went wrong: under the default plan and under random ones
 // they agree with the interpreter.
 #include "base/error.h"
+#include "driver/agree.h"
+#include "driver/compile.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/random_plan.h"
 #include "plan/default_plan.h"
@@ -543,6 +545,28 @@ TEST(FuzzFoundPlan, EffectsInBlocksStayInOrder) {
   EXPECT_EQ(why({{{"u", "v"}}, {{"first"}}, {{"second"}}}), "");
   EXPECT_EQ(why({{{"u", "v"}}, {{"second"}}, {{"first"}}}),
             "effect: the effects of 'first' would happen too late");
+}
+
+/// How far a box goes may be known in an iteration of the shared loops only: then all is brought over before.
+TEST(FuzzFoundPlan, ABoxWhoseEndAnIterationKnowsIsNone) {
+  const auto program = std::make_shared<const Program>(parse_program("found", R"(
+      def f(x: i64[N, N]) -> v {
+        stage a(i < N) { out a: i64[N] at [i] = cat(i) i }
+        stage v(i < N, j < min(a[i], 3)) { out v: i64[N, N] at [i, j] into x = cat(i) cat(j) 0 }
+      })"));
+  Cluster both;
+  both.instances = {{{"a"}, 0}, {{"v"}, 0}};
+  both.loops = tree_of({1, {{{0, {}, By::Seq}}, {{0, {}, By::Seq}, {1, {}, By::Simd}}}});
+  both.stores = {{0, 0, Keep::Local, -1}};
+  Options options;
+  options.simplify = false;
+  options.plan = Plan{"f", "here", {{"", 0, {both}}}};
+  const Kernel kernel = *compile(program, detect_machine(), options).kernel;
+  for (const std::int64_t size : {0, 1, 5}) {
+    std::vector<Data> inputs;
+    inputs.push_back(twill::random_data(Scalar::I64, {size, size}, 1));
+    EXPECT_EQ(agreement(*program, reference_of(*program, inputs), kernel.run(inputs)).difference, "");
+  }
 }
 
 /// Two new versions of an array cannot both take its memory.

@@ -208,6 +208,8 @@ bool StageNest::writes_box(const Role& role) const {
   }
   for (std::size_t d = 0; d < stage_.dims.size(); ++d) {
     if (!used[d]) continue;
+    // What decides it may be known in an iteration only.
+    if (shared_levels_ > 0 && (reads_data(stage_.dims[d].lo) || reads_data(stage_.dims[d].hi))) return false;
     for (const Dim& other : stage_.dims) {
       if (mentions(stage_.dims[d].lo, other.id) || mentions(stage_.dims[d].hi, other.id)) return false;
     }
