@@ -22,7 +22,11 @@ constexpr std::size_t most_streams = 64;
 }  // namespace
 
 ClusterBuilder::ClusterBuilder(Region& region, Freedom freedom, Clustering& result)
-    : region_(region), freedom_(std::move(freedom)), result_(result), joiner_(region) {
+    : region_(region),
+      freedom_(std::move(freedom)),
+      result_(result),
+      written_(region.stages),
+      joiner_(region) {
   const std::size_t count = region.stages.size();
   for (const Stage& stage : region.stages) names_.push_back(stage.name);
   for (std::size_t s = 0; s < count; ++s) {
@@ -219,6 +223,17 @@ std::optional<Reason> ClusterBuilder::why_more_work(int first, int second) const
   return std::nullopt;
 }
 
+/// A plan names the stages of a set, and not which of them were joined first; for most sets that is no
+/// matter.
+std::optional<Reason> ClusterBuilder::why_not_in_any_order(const Set& first, const Set& second,
+                                                           bool gathers) const {
+  if (!gathers || first.members.size() + second.members.size() < 3) return std::nullopt;
+  std::vector<int> members = first.members;
+  members.insert(members.end(), second.members.begin(), second.members.end());
+  std::sort(members.begin(), members.end());
+  return why_not_one_set(region_, written_, members);
+}
+
 /// Nothing if the two have become one.
 std::optional<Reason> ClusterBuilder::join(int a, int b, bool siblings) {
   // The set that is held later in the program comes second.
@@ -229,6 +244,10 @@ std::optional<Reason> ClusterBuilder::join(int a, int b, bool siblings) {
   if (sets_before(a).contains(b))
     return reason("cycle", a, b, "the first needs what is computed together with the second");
   if (auto apart = why_not_one(first, second, a, b, siblings)) return apart;
+  const bool gathers = first.gathers || second.gathers ||
+                       !gathered_outputs(joiner_[first.holder], joiner_[second.holder]).empty();
+  if (auto apart = why_not_in_any_order(first, second, gathers)) return apart;
+  second.gathers = gathers;
   const std::string before = joiner_[first.holder].name, after = joiner_[second.holder].name;
   result_.done.push_back({siblings ? "horizontal" : "vertical",
                           {before, after},

@@ -36,10 +36,12 @@ class ClusterBuilder {
   const UseTable& uses() const { return joiner_.uses(); }
 
  private:
-  /// Stages that are one. `holder`: the position that holds the joined stage.
+  /// Stages that are one. `holder`: the position that holds the joined stage. `gathers`: some of them compute
+  /// what they read where data say.
   struct Set {
     std::vector<int> members;
     int holder;
+    bool gathers = false;
   };
 
   static std::size_t index(int position) { return static_cast<std::size_t>(position); }
@@ -53,6 +55,7 @@ class ClusterBuilder {
   bool may_fuse(int a, int b) const;
   std::optional<Reason> why_not_one(const Set& first, const Set& second, int a, int b, bool siblings) const;
   std::optional<Reason> why_more_work(int first, int second) const;
+  std::optional<Reason> why_not_in_any_order(const Set& first, const Set& second, bool gathers) const;
   std::optional<Reason> join(int a, int b, bool siblings);
   std::size_t streams(int first, int second) const;
   bool walks_too_many(int first, int second) const;
@@ -75,6 +78,7 @@ class ClusterBuilder {
   Region& region_;
   Freedom freedom_;
   Clustering& result_;
+  std::vector<Stage> written_;  // the stages, before anything is fused
   Joiner joiner_;
   std::vector<std::string> names_;
   std::vector<Set> sets_;

@@ -12,19 +12,6 @@ namespace twill::nest {
 
 namespace {
 
-bool depends_on_run_time(const Program& program, const Array& array) {
-  return std::any_of(array.shape.begin(), array.shape.end(), [&](Expr extent) {
-    bool found = false;
-    visit(extent, [&](Expr node) {
-      if (as<Read>(node)) found = true;
-      if (const SizeRef* size = as<SizeRef>(node);
-          size && program[size->symbol].origin == Symbol::Origin::Born)
-        found = true;
-    });
-    return found;
-  });
-}
-
 class Builder {
  public:
   Builder(Nest& nest, const Schedule& schedule) : nest_(nest), t_(nest), schedule_(schedule) {}
@@ -76,19 +63,20 @@ class Builder {
     return array;
   }
 
-  /// Outputs that are kept in place of the array they are a new version of, and results of blocks in the
-  /// place of the outputs that they are.
+  /// Outputs that are kept in the memory of other arrays, and results of blocks in the place of the outputs
+  /// that they are.
   void share_memory(const BlockSchedule& schedule) {
     for (const Pass& pass : schedule.passes) {
       for (const StageSchedule& stage : pass.stages) {
         for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
-          if (stage.outputs[o].keep != Keep::Alias) continue;
+          const std::optional<ArrayId> over = stage.outputs[o].over;
+          if (!over) continue;
           const Output& output = stage.stage->outputs[o];
           taken_over_.insert(output.array);
           if (is_result(output.array))
-            nest_.memory_of[root(*output.into)] = output.array;
+            nest_.memory_of[root(*over)] = output.array;
           else
-            nest_.memory_of[output.array] = *output.into;
+            nest_.memory_of[output.array] = *over;
         }
         for (const BlockSchedule& inner : stage.blocks) share_memory(inner);
         for (const Block* inner : blocks_of(*stage.stage)) make_in_place(*stage.stage, *inner);

@@ -58,6 +58,24 @@ void join_all(Joiner& joiner, const std::vector<int>& members) {
   if (parts.size() > 1) throw Refusal{std::move(*apart)};
 }
 
+}  // namespace
+
+std::optional<Reason> why_not_one_set(const Region& region, const std::vector<Stage>& stages,
+                                      const std::vector<int>& members) {
+  Program program = region.program;
+  std::vector<Stage> own = stages;
+  Region scratch{program, own, region.kept, region.owner, region.branch, region.kept_sizes};
+  Joiner joiner(scratch);
+  try {
+    join_all(joiner, members);
+    return std::nullopt;
+  } catch (Refusal& refusal) {
+    return std::move(refusal.reason);
+  }
+}
+
+namespace {
+
 /// Leaves the stages out: who reads what they make computes that again. A stage may have to be in memory only
 /// because of another one that is left out as well (a new version of it), so that one goes first.
 void recompute_stages(Region& region, std::set<int> positions) {

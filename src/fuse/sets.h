@@ -39,6 +39,11 @@ Result<std::shared_ptr<const Program>, Reason> fuse_clusters(const std::shared_p
 std::shared_ptr<const Program> without_stages(const std::shared_ptr<const Program>& program,
                                               const std::set<std::string>& names);
 
+/// Why some stages of a list, by position in the order of the program, cannot be one set; nothing if they
+/// can.
+std::optional<Reason> why_not_one_set(const Region& region, const std::vector<Stage>& stages,
+                                      const std::vector<int>& members);
+
 /// Joins stages of a list, step by step.
 class Joiner {
  public:

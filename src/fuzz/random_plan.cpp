@@ -20,6 +20,9 @@ class Proposer {
   Proposer(const Stage& stage, Rng& rng, int shared = 0)
       : stage_(stage), rng_(rng), shared_(shared), grows_(rng.chance(40)) {}
 
+  /// Arrays whose memory the outputs may take over.
+  void may_take_over(std::vector<std::string> arrays) { over_ = std::move(arrays); }
+
   Cluster propose() {
     Cluster cluster;
     cluster.instances = {{{stage_.name}, 0}};
@@ -203,15 +206,18 @@ class Proposer {
     const Output& output = stage_.outputs[static_cast<std::size_t>(o)];
     const bool alias = output.into && rng_.chance(60);
     const bool stream = rng_.chance(30);
-    if (alias || stream)
-      cluster.stores.push_back(
-          {0, o, alias ? Keep::Alias : Keep::Full, stream ? rng_.pick({0, 0, 64, 4096}) : -1});
+    const std::int64_t stream_above = stream ? rng_.pick({0, 0, 64, 4096}) : -1;
+    if (!output.into && !over_.empty() && rng_.chance(40))
+      cluster.stores.push_back({0, o, Keep::Alias, stream_above, rng_.pick(over_)});
+    else if (alias || stream)
+      cluster.stores.push_back({0, o, alias ? Keep::Alias : Keep::Full, stream_above});
   }
 
   const Stage& stage_;
   Rng& rng_;
   int shared_;
   bool grows_;  // what is appended goes into buffers that grow
+  std::vector<std::string> over_;
 };
 
 /// Takes some stages out of a set, into a cluster of their own before or after it.
@@ -384,9 +390,18 @@ Plan random_plan(const std::shared_ptr<const Program>& program, const Machine& m
       for (const Instance& instance : instances) members.push_back(stages.at(instance.name()));
       for (int tries = 0; tries < 12; ++tries) {
         const bool share = members.size() > 1 && most_shared(*fused, members) > 0 && rng.chance(70);
+        const auto alone = [&] {
+          Proposer proposer(*members.front(), rng);
+          std::vector<std::string> read;
+          if (std::holds_alternative<Formula>(members.front()->body))
+            for (const ArrayId array : reads_of(*fused, *members.front()))
+              read.push_back((*fused)[array].name);
+          proposer.may_take_over(std::move(read));
+          return proposer.propose();
+        };
         Cluster cluster = share                ? random_together(*fused, members, rng)
                           : members.size() > 1 ? random_tiles(members, rng)
-                                               : Proposer(*members.front(), rng).propose();
+                                               : alone();
         cluster.instances = instances;
         if (keep_if_legal([&](Plan& p) { p.blocks[b].clusters[c] = cluster; })) break;
       }
@@ -461,6 +476,7 @@ std::map<std::string, int> features_of(const Plan& plan) {
       if (reordered) ++features["other order of loops"];
       for (const Store& store : cluster.stores) {
         if (store.keep != Keep::Full) ++features[std::string(name_of(store.keep))];
+        if (!store.over.empty()) ++features["takes over"];
         if (store.stream_above >= 0) ++features["stream"];
       }
       if (!cluster.tiles.empty()) ++features["tile in registers"];

@@ -513,6 +513,7 @@ class Planner {
       }
       const Stage& last = *order[first++];
       plan.clusters.push_back(stage(last, site));
+      take_over(last, site, plan.clusters.back());
       let_appends_grow(program_, group.stages, site, plan.clusters.back());
       const std::vector<ChainLevel> levels = loops_of(plan.clusters.back())->chains.front();
       const bool parallel =
@@ -523,6 +524,27 @@ class Planner {
         block(last.name, static_cast<int>(b), stages_of(last, *blocks[b]), parallel);
     }
     planned_.plan.blocks[position] = std::move(plan);
+  }
+
+  /// What a stage makes of an array that nobody else needs can be in the memory of that: it is in the caches
+  /// already, and less memory is touched.
+  void take_over(const Stage& stage, const Site& site, Cluster& cluster) const {
+    if (!std::holds_alternative<Formula>(stage.body)) return;
+    for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
+      const auto of_this = [&](const Store& store) { return store.output == static_cast<int>(o); };
+      const auto known = std::ranges::find_if(cluster.stores, of_this);
+      if (stage.outputs[o].into || (known != cluster.stores.end() && known->keep != Keep::Full)) continue;
+      for (const ArrayId old : reads_of(program_, stage)) {
+        if (program_[old].type != program_[stage.outputs[o].array].type || program_[old].rank() == 0)
+          continue;
+        Cluster other = cluster;
+        std::erase_if(other.stores, of_this);
+        other.stores.push_back({0, static_cast<int>(o), Keep::Alias, -1, program_[old].name});
+        if (why_illegal(program_, stage, other, site)) continue;
+        cluster = std::move(other);
+        break;
+      }
+    }
   }
 
   /// A cluster that is computed tile by tile.

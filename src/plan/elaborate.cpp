@@ -201,6 +201,15 @@ class Elaboration {
     return result;
   }
 
+  /// The array in whose memory an output is; the judge has found it there.
+  ArrayId memory_over(const Store& store, const Stage& stage) const {
+    if (store.over.empty()) return *stage.outputs[static_cast<std::size_t>(store.output)].into;
+    for (const ArrayId array : reads_of(program_, stage))
+      if (program_[array].name == store.over) return array;
+    ensure(false, "elaborate: what is taken over is read");
+    return {};
+  }
+
   StageSchedule scheduled(const Cluster& cluster, int instance, const Stage& stage, bool inside_parallel) {
     StageSchedule result;
     result.stage = &stage;
@@ -209,6 +218,7 @@ class Elaboration {
       if (store.instance != instance) continue;
       result.outputs[store.output].keep = store.keep;
       result.outputs[store.output].stream_above = store.stream_above;
+      if (store.keep == Keep::Alias) result.outputs[store.output].over = memory_over(store, stage);
     }
     for (const Merge& merge : cluster.merges)
       if (merge.instance == instance) result.outputs[merge.output].merge = merge.how;
@@ -255,7 +265,7 @@ class Elaboration {
     for (const StageSchedule& scheduled : pass.stages) {
       for (std::size_t o = 0; o < scheduled.outputs.size(); ++o) {
         const Output& output = scheduled.stage->outputs[o];
-        if (scheduled.outputs[o].keep == Keep::Alias) elsewhere.insert(*output.into);
+        if (scheduled.outputs[o].over) elsewhere.insert(*scheduled.outputs[o].over);
         if (is_local(scheduled.outputs[o].keep)) elsewhere.insert(output.array);
       }
     }

@@ -15,6 +15,7 @@ struct BlockSchedule;
 /// Where an output of a pass lives and how its parts meet.
 struct OutputSchedule {
   Keep keep = Keep::Full;
+  std::optional<ArrayId> over;  // in place: the array in whose memory it is
   std::int64_t stream_above = -1;
   std::optional<How> merge;  // set if one of its dimensions other than Cat is cut into parts
   std::optional<int> tile;   // the loop whose iterations hold its accumulators in local variables

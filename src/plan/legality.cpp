@@ -5,6 +5,7 @@
 #include "program/index_use.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace twill {
 
@@ -604,7 +605,8 @@ class Judge {
         refuse("illegal-store", "a store names an output that does not exist, or twice");
       }
       const Output& output = stage_.outputs[store.output];
-      if (store.keep == Keep::Alias) aliased(output);
+      if (store.keep == Keep::Alias && store.over.empty()) aliased(output);
+      if (!store.over.empty()) takes_over(store, output);
       if (store.stream_above >= 0) streamed(output);
     }
   }
@@ -643,7 +645,11 @@ class Judge {
       if (&other != &output && other.into == output.into)
         refuse("illegal-alias", "two outputs are versions of '" + old + "'");
     }
-    // What follows the output at a point would see the new element.
+    not_read_after(output, *output.into);
+  }
+
+  /// What follows the output at a point would see the new element.
+  void not_read_after(const Output& output, ArrayId old) const {
     Stage after;
     after.outputs.assign(stage_.outputs.begin() + (&output - stage_.outputs.data()) + 1,
                          stage_.outputs.end());
@@ -651,10 +657,60 @@ class Judge {
     for_each_expr(after, [&](Expr root) {
       visit(root, [&](Expr node) {
         const Read* read = as<Read>(node);
-        if (read && read->array == *output.into)
-          refuse("illegal-alias", "'" + old + "' is read after it was overwritten");
+        if (read && read->array == old)
+          refuse("illegal-alias", "'" + program_[old].name + "' is read after it was overwritten");
       });
     });
+  }
+
+  /// The output is in the memory of an array of the same form that the stage reads, and that nobody needs
+  /// after it: every point reads the element that it overwrites, and no other one.
+  void takes_over(const Store& store, const Output& output) const {
+    const std::string name = "'" + array_name(output) + "'";
+    const auto no = [&](const std::string& why) {
+      refuse("illegal-alias", name + " is not in the memory of '" + store.over + "': " + why);
+    };
+    if (store.keep != Keep::Alias) no("it is not in place");
+    if (output.into) no("it is a new version of another array");
+    if (!std::holds_alternative<Formula>(stage_.body)) no("the body is a block");
+    if (output.guard || output.offsets || output.keys || !std::ranges::all_of(output.combine, is<Cat>))
+      no("it is no map");
+    std::optional<ArrayId> old;
+    for (const ArrayId array : reads_of(program_, stage_))
+      if (program_[array].name == store.over) old = array;
+    if (!old) no("its stage does not read that");
+    bool made = false;  // by a formula, beside it
+    for_each_stage(program_.stages, [&](const Stage& stage) {
+      for (const Output& other : stage.outputs)
+        made = made || (other.array == *old && std::holds_alternative<Formula>(stage.body) &&
+                        !other.offsets && std::ranges::none_of(other.combine, [](const Combine& combine) {
+                          return is<Append>(combine) || is<Group>(combine);
+                        }));
+    });
+    if (!made || !site_.is_disposable(*old)) no("that is needed for something else");
+    const auto& results = program_.results;
+    const bool handed_on = std::ranges::find(results, output.array) == results.end() &&
+                           !site_.lifetimes.is_over(output.array, std::numeric_limits<std::size_t>::max());
+    if (handed_on) no("its block hands it on");
+    if (program_[*old].type != program_[output.array].type ||
+        program_[*old].shape != program_[output.array].shape)
+      no("they have different forms");
+    if (depends_on_run_time(program_, program_[output.array])) no("its size is known only when it is made");
+    for_each_expr(stage_, [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const Read* read = as<Read>(node);
+        if (!read || read->array != *old) return;
+        const auto subscripts = std::span(node->args).first(read->rules.size());
+        if (!std::ranges::equal(subscripts, output.at) ||
+            std::ranges::any_of(read->rules, [](Boundary rule) { return rule != Boundary::Inside; }))
+          no("other elements of that are read");
+      });
+    });
+    for (const Store& other : cluster_.stores)
+      if (&other != &store && other.over == store.over) no("another output is there");
+    for (const Output& other : stage_.outputs)
+      if (other.into == old) no("a new version of that is made");
+    not_read_after(output, *old);
   }
 
   void streamed(const Output& output) const {

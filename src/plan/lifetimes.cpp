@@ -7,6 +7,19 @@
 
 namespace twill {
 
+bool depends_on_run_time(const Program& program, const Array& array) {
+  return std::any_of(array.shape.begin(), array.shape.end(), [&](Expr extent) {
+    bool found = false;
+    visit(extent, [&](Expr node) {
+      if (as<Read>(node)) found = true;
+      if (const SizeRef* size = as<SizeRef>(node);
+          size && program[size->symbol].origin == Symbol::Origin::Born)
+        found = true;
+    });
+    return found;
+  });
+}
+
 StageList stages_of(const Program& program) { return {program.stages, {}, program.results}; }
 
 StageList stages_of(const Stage& around, const Block& block) {

@@ -15,6 +15,9 @@ struct StageList {
   std::vector<ArrayId> results;
 };
 
+/// Is the size of the array known only when it is made?
+bool depends_on_run_time(const Program& program, const Array& array);
+
 StageList stages_of(const Program& program);
 /// The stages of a block; what the expressions of the stage around it read is needed when they are done.
 StageList stages_of(const Stage& around, const Block& block);

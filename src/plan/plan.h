@@ -72,7 +72,7 @@ struct Loop {
 /// Which memory holds an output.
 enum class Keep : std::uint8_t {
   Full,   // the whole array, in memory of its own
-  Alias,  // in place: in the memory of the array it is `into`
+  Alias,  // in place: in the memory of another array
   Local,  // what one iteration of the shared loops computes: only the other instances inside of them read it
   Ring,   // the same, and what the next iterations of the innermost shared loop need of it as well: they
           // compute only what is new
@@ -87,6 +87,9 @@ struct Store {
   Keep keep = Keep::Full;
   /// Written past the caches if the array has at least this many bytes; negative: never.
   std::int64_t stream_above = -1;
+  /// Of what is in place: the array that nobody needs any more and in whose memory it is; empty: the one that
+  /// it is `into`.
+  std::string over = {};
   friend bool operator==(const Store&, const Store&) = default;
 };
 

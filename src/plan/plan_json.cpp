@@ -47,6 +47,7 @@ Json json_of(const Cluster& cluster) {
                               {"output", s.output},
                               {"keep", name_of(s.keep)},
                               {"stream_above", s.stream_above}});
+    if (!s.over.empty()) json["stores"].back()["over"] = s.over;
   }
   json["merges"] = Json::array();
   for (const Merge& m : cluster.merges) {
@@ -139,9 +140,9 @@ Cluster cluster_of(const Json& json) {
   for (const Json& i : list(json, "instances")) cluster.instances.push_back(instance_of(i));
   cluster.loops = tree_of(json, "loops");
   for (const Json& s : list(json, "stores")) {
-    cluster.stores.push_back({integer(s, "instance"), integer(s, "output"),
-                              enum_of<Keep>(s, "keep", 4, "way to keep an output"),
-                              integer<std::int64_t>(s, "stream_above")});
+    cluster.stores.push_back(
+        {integer(s, "instance"), integer(s, "output"), enum_of<Keep>(s, "keep", 4, "way to keep an output"),
+         integer<std::int64_t>(s, "stream_above"), s.contains("over") ? text_of(s, "over") : ""});
   }
   for (const Json& m : list(json, "merges")) {
     cluster.merges.push_back(

@@ -111,7 +111,8 @@ class Comparison {
         const PassArrays* pass = passes_.of(at(r).name);
         if (!pass || why_worse(region_.program, stage, operations_of(stage), at(r))) return 0;
         // How often elements are read that data choose, only sizes can tell.
-        if (!gathered_outputs(stage, at(r)).empty() && !(prices_.knows(stage) && prices_.knows(at(r)))) return 0;
+        if (!gathered_outputs(stage, at(r)).empty() && !(prices_.knows(stage) && prices_.knows(at(r))))
+          return 0;
         stages.insert(r);
         passes.insert(pass);
       }

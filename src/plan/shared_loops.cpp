@@ -338,6 +338,8 @@ class Judge {
         return no(stage, "illegal-stream", name + " has one element in an iteration of the shared loops");
       if (store.stream_above >= 0 && loops_.is_sliced(i))
         return no(stage, "illegal-stream", name + " is read soon");
+      if (!store.over.empty())
+        return no(stage, "illegal-alias", name + " takes no memory over: its stage shares its loops");
       if (store.keep == Keep::Alias) {
         for (std::size_t k = 0; k < stages_.size(); ++k)
           if (k != i && needs(program_, *stages_[k], *output.into))

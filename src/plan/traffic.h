@@ -27,7 +27,7 @@ struct ArrayTraffic {
 struct Traffic {
   std::vector<PassTraffic> passes;
   std::map<std::string, ArrayTraffic> arrays;  // by name; single values are none
-  double read = 0;  // all runs of all passes together
+  double read = 0;                             // all runs of all passes together
   double written = 0;
   double least = 0;      // every input read once and every result written once
   double footprint = 0;  // of all arrays at once
