@@ -68,7 +68,10 @@ class Judge {
   /// Nothing: they do not meet, and `reason` says why.
   std::optional<Meeting> meet() {
     if (!alone() || !in_order()) return std::nullopt;
-    return goes_over() ? over() : goes_through_rows() ? through_rows() : by_index_ ? by_index() : same_points();
+    return goes_over()           ? over()
+           : goes_through_rows() ? through_rows()
+           : by_index_           ? by_index()
+                                 : same_points();
   }
 
   std::optional<Reason> reason;
@@ -181,17 +184,17 @@ class Judge {
     std::set<ArrayId> gathered;
     for (const Output* output : outputs) {
       if (!gone_.contains(output->array))
-        no("shared", quoted(output->array) + " is needed elsewhere as well, and read in the order of an index here");
+        no("shared",
+           quoted(output->array) + " is needed elsewhere as well, and read in the order of an index here");
       else if (auto apart = why_not_inline(program_, first_, *output, second_))
         reason = std::move(apart);
       else
         gathered.insert(output->array);
     }
     std::optional<Reason> why = std::exchange(reason, std::nullopt);
-    const bool all = first_.effects.empty() && std::all_of(first_.outputs.begin(), first_.outputs.end(),
-                                                           [&](const Output& output) {
-                                                             return gathered.contains(output.array);
-                                                           });
+    const bool all = first_.effects.empty() &&
+                     std::all_of(first_.outputs.begin(), first_.outputs.end(),
+                                 [&](const Output& output) { return gathered.contains(output.array); });
     auto meeting = all ? std::optional<Meeting>(Meeting{}) : same_points(gathered);
     if (!meeting) {
       if (why) reason = std::move(why);
@@ -625,14 +628,15 @@ std::vector<const Output*> gathered_outputs(const Stage& first, const Stage& sec
   for_each_expr(second, [&](Expr root) {
     visit(root, [&](Expr node) {
       const auto* read = as<Read>(node);
-      if (!read || std::ranges::find(first.outputs, read->array, &Output::array) == first.outputs.end()) return;
+      if (!read || std::ranges::find(first.outputs, read->array, &Output::array) == first.outputs.end())
+        return;
       auto& [any, same] = reads.try_emplace(read->array, node, true).first->second;
       same = same && std::ranges::equal(subscripts(any), subscripts(node));
     });
   });
   std::vector<const Output*> outputs;
   for (const Output& output : first.outputs)
-    if (const auto read = reads.find(output.array); read != reads.end())
+    if (const auto read = reads.find(output.array); read != reads.end() && !output.offsets)
       if (read->second.second && std::ranges::any_of(subscripts(read->second.first), reads_data))
         outputs.push_back(&output);
   return outputs;

@@ -33,7 +33,8 @@ struct Joint {
   bool by_index = false;  // they may meet so
 };
 
-/// The outputs of the first stage of which the second reads one element at each of its points, chosen by data.
+/// The outputs of the first stage of which the second reads one element at each of its points, chosen by
+/// data; rows, which lie where their offsets say, are gone through.
 std::vector<const Output*> gathered_outputs(const Stage& first, const Stage& second);
 
 /// Why the two cannot become one; nothing if they can. Looks at the two alone: whether other stages have to
