@@ -682,7 +682,8 @@ const Case cases[] = {
                                       a = [ p[0] + i | i < 8, i % 2 == 0 ]
                                       b = [ p[0] * i | i < 8, i % 2 == 0 ]
                                       c[k] = b[k] + 1 })"},
-    // Better than three loops: the first print shares the loop of what it prints, and stays before the second.
+    // Better than three loops: the first print shares the loop of what it prints, and stays before the
+    // second.
     {"APrintBetweenAProducerAndAnEffect", {3, 0, 1}, {2, 0, 0}, R"(
       def f(x: i64[N]) { p[i] = x[i] % 7
                          for v in p { print("a", v) }
@@ -1116,7 +1117,8 @@ const Case cases[] = {
                                    q[i, j < 3] = p[i, j] * 2
                                    y[i] = x[i] + 1
                                    n = len(q) + len(y) })"},
-    // `other` is read at its neighbour by the consumer of `p`: the consumer goes with `p`, and not with `other`.
+    // `other` is read at its neighbour by the consumer of `p`: the consumer goes with `p`, and not with
+    // `other`.
     {"VerticalBeatsHorizontalWhereTheyConflict", {3, 0, 1}, {2, 0, 0}, R"(
       def f(x: i64[N]) -> (other, y) { other[i] = x[i] * x[i] % 100
                                        p[i] = x[i] % 7
@@ -1211,6 +1213,97 @@ const Case cases[] = {
                                               r = [ i | i < N, i < len(p) ] })"},
     {"AConcatenationBesideAnIndexOfItsName", {1, 1, 0}, {1, 1, 0}, R"(
       def f(x: i64[N], y: i64[M]) -> z { z = [ v + k | k < 3, v in concat(x, y) ] })"},
+    // ---- every producer with every consumer
+    {"AGeneratorThenAFlatMap", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(n: i64) -> y { p[i < n] = 3 * i % 7
+                           y = [ 10 * v + j | v in p, j < v ] })"},
+    {"AGeneratorThenAFold", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(n: i64) -> s { p[i < n] = 3 * i % 7
+                           s = sum(k) p[k] })"},
+    {"AGeneratorThenAScan", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(n: i64) -> y { p[i < n] = 3 * i % 7
+                           y[k] = scan(+, k) p[k] })"},
+    {"AGeneratorThenAScatter", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(n: i64) -> h { p[i < n] = 3 * i % 7
+                           h: i64[8] = scatter(+) { [v] <- 1 | v in p } })"},
+    {"AGeneratorThenAGroupWithAnOperator", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(n: i64) -> g { p[i < n] = 3 * i % 7
+                           g = group(+) [ (v, v * v) | v in p ] })"},
+    {"AGeneratorThenAGroup", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(n: i64) -> g { p[i < n] = 3 * i % 7
+                           g = group [ (v % 3, v) | v in p ] })"},
+    {"AMapThenAScan", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { p[i] = x[i] % 100
+                              y[i] = scan(+, i) p[i] })"},
+    {"AMapThenAScatter", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> h { p[i] = x[i] % 8
+                              h: i64[8] = scatter(+) { [v] <- 1 | v in p } })"},
+    {"AMapThenAGroup", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> g { p[i] = x[i] % 100
+                              g = group [ (v % 3, v) | v in p ] })"},
+    {"AFlatMapThenAScatter", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> h { p = [ v % 9 * k | v in x, k < v % 4 ]
+                              h: i64[8] = scatter(+) { [v % 8] <- 1 | v in p } })"},
+    {"AFlatMapThenAGroupWithAnOperator", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> g { p = [ v % 9 * k | v in x, k < v % 4 ]
+                              g = group(+) [ (v % 3, v) | v in p ] })"},
+    {"AFlatMapThenAGroup", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> g { p = [ v % 9 * k | v in x, k < v % 4 ]
+                              g = group [ (v % 3, v) | v in p ] })"},
+    {"ANestedFlatMapThenAForeach", {2, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N]) { p = [ v % 9 * k - m | v in x, k < v % 4, m < k ]
+                         for v in p { print(v) } })"},
+    {"ANestedFlatMapThenAScatter", {2, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N]) -> h { p = [ v % 9 * k - m | v in x, k < v % 4, m < k ]
+                              h: i64[8] = scatter(+) { [v % 8] <- v | v in p } })"},
+    {"ANestedFlatMapThenAGroupWithAnOperator", {2, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N]) -> g { p = [ v % 9 * k - m | v in x, k < v % 4, m < k ]
+                              g = group(max) [ (v % 5, v) | v in p ] })"},
+    {"ANestedFlatMapThenAGroup", {2, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N]) -> g { p = [ v % 9 * k - m | v in x, k < v % 4, m < k ]
+                              g = group [ (v % 5, v) | v in p ] })"},
+    {"AScanOfTheElementsOfRows", {3, 2, 3}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> y { c = [ [ v % 100 * j | j < v % 5, j != 2 ] | v in x ]
+                              p = [ w | r in c, w in r ]
+                              y[k] = scan(+, k) p[k] })"},
+    {"AScatterOfTheElementsOfRows", {2, 2, 2}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> h { c = [ [ v * j | j < v % 5, j != 2 ] | v in x ]
+                              h: i64[8] = scatter(+) { [w % 8] <- 1 | r in c, w in r } })"},
+    {"AGroupOfTheElementsOfRows", {2, 2, 2}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> g { c = [ [ v * j | j < v % 5, j != 2 ] | v in x ]
+                              g = group [ (w % 3, w) | r in c, w in r ] })"},
+    // Of what is made of nothing, an array without elements is left, and a loop that takes no step.
+    {"NothingThenAFilter", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ v | v in x, 1 > 2 ]
+                              y = [ v + 1 | v in p, v > 3 ] })"},
+    {"NothingThenAFlatMap", {2, 1, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ v % 7 | v in x, 1 > 2 ]
+                              y = [ v + j | v in p, j < v ] })"},
+    // A fold of nothing is the identity.
+    {"NothingThenAFold", {2, 0, 1}, {0, 0, 0}, R"(
+      def f(x: i64[N]) -> s { p = [ v | v in x, 1 > 2 ]
+                              s = max(k) p[k] })"},
+    {"NothingThenAScan", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { p = [ v | v in x, 1 > 2 ]
+                              y[k] = scan(+, k) p[k] })"},
+    {"NothingThenAScatter", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> h { p = [ v | v in x, 1 > 2 ]
+                              h: i64[8] = scatter(+) { [v % 8] <- 1 | v in p } })"},
+    {"NothingThenAGroupWithAnOperator", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> g { p = [ v | v in x, 1 > 2 ]
+                              g = group(+) [ (v % 3, v) | v in p ] })"},
+    {"NothingThenAGroup", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> g { p = [ v | v in x, 1 > 2 ]
+                              g = group [ (v % 3, v) | v in p ] })"},
+    {"AForeachOverAChoice", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) { if n > 3 { p[i] = x[i] % 100 } else { p[i < N] = 7 * i % 10 }
+                                 for v in p { print(v) } })"},
+    {"AScanOfAChoice", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> y { if n > 3 { p[i] = x[i] % 100 } else { p[i < N] = 7 * i % 10 }
+                                      y[i] = scan(+, i) p[i] })"},
+    {"AScatterOfAChoice", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> h { if n > 3 { p[i] = x[i] % 8 } else { p[i < N] = 7 * i % 8 }
+                                      h: i64[8] = scatter(+) { [v] <- 1 | v in p } })"},
 };
 
 std::string name_of_case(const testing::TestParamInfo<Case>& one) { return one.param.name; }
