@@ -1305,6 +1305,12 @@ const Case cases[] = {
     {"AScatterOfAChoice", {3, 0, 1}, {2, 0, 0}, R"(
       def f(x: i64[N], n: i64) -> h { if n > 3 { p[i] = x[i] % 8 } else { p[i < N] = 7 * i % 8 }
                                       h: i64[8] = scatter(+) { [v] <- 1 | v in p } })"},
+    // ---- choices in choices
+    {"ChoicesOnBothSidesOfAChoice", {6, 0, 1}, {4, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> (y, z) { if n > 3 { if n > 9 { p[i] = x[i] % 2 } else { p[i] = x[i] % 3 } }
+                                           else { if n > 1 { p[i] = x[i] % 4 } else { p[i] = x[i] % 5 } }
+                                           y[i] = p[i] * 3
+                                           z = [ v + 1 | v in y, v > 2 ] })"},
 };
 
 std::string name_of_case(const testing::TestParamInfo<Case>& one) { return one.param.name; }
@@ -1354,5 +1360,49 @@ TEST_P(Collections, ASecondRunChangesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Collections, testing::ValuesIn(cases), name_of_case);
+
+namespace {
+
+/// Definitions of p, one of which is chosen: so many choices around each other, on both sides, or one after
+/// the other.
+std::string nested_choices(int depth, bool both_sides, int& leaves) {
+  const auto leaf = [&] { return "p[i] = x[i] % " + std::to_string(2 + leaves++); };
+  if (depth == 0) return leaf();
+  const std::string deeper = nested_choices(depth - 1, both_sides, leaves);
+  return "if n % " + std::to_string(2 * depth + 1) + " == 1 { " + deeper + " } else { " +
+         (both_sides ? nested_choices(depth - 1, both_sides, leaves) : leaf()) + " }";
+}
+
+}  // namespace
+
+/// What reads a choice is written once for each of its sides, so long as these copies are not too long
+/// together; then it stays outside of all of them.
+TEST(CollectionsOfManyChoices, StayBounded) {
+  const Machine machine = detect_machine();
+  for (const bool both_sides : {false, true}) {
+    for (const int depth : {1, 2, 4, 6, 8}) {
+      int leaves = 0;
+      const std::string choice = nested_choices(depth, both_sides, leaves);
+      const std::string text = "def f(x: i64[N], n: i64) -> (y, z) { " + choice +
+                               "\n y[i] = p[i] * 3\n z = [ v + 1 | v in y, v > 2 ] }";
+      const auto program = std::make_shared<const Program>(parse_program("case", text));
+      Options options;
+      options.stop_after = "nest";
+      const Compilation compilation = compile(program, machine, options);
+      // The map and the filter are four operations: sixteen copies are few enough.
+      const bool all_inside = leaves <= 16;
+      const Shape shape = shape_of(*compilation.schedule);
+      EXPECT_EQ(shape.nested, 0) << text;
+      EXPECT_LE(shape.passes, leaves + 2) << text;
+      if (all_inside) {
+        EXPECT_EQ(shape, (Shape{leaves, 0, 0})) << text;
+      }
+      int before = 0, after = 0;
+      for_each_stage(program->stages, [&](const Stage&) { ++before; });
+      for_each_stage(compilation.program->stages, [&](const Stage&) { ++after; });
+      EXPECT_LE(after, before + 64) << text;
+    }
+  }
+}
 
 }  // namespace twill
