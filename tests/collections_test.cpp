@@ -716,7 +716,8 @@ const Case cases[] = {
                                                     d = sum(k) p[k]
                                                     stage e(k < len(p), j < M) {
  out e: i64[M] at [j] = fold(+, k) cat(j) p[k] * (w[j] % 100) } })"},
-    // Better than 2+4: the filter is hoisted once, and all consumers share the loop over it.
+    // Better than 2+4: all consumers share the loop over the filter, which is written outside of the flatMap
+    // here, and inside further down.
     {"AFlatMapOfAFilterThatIsTheSameForAll", {7, 3, 2}, {2, 3, 1}, R"(
       def f(x: i64[N], w: i64[M], n: i64) -> (a, b, c, d, e) { q = [ v % 100 | v in x, v % 3 == 1 ]
                                                                p = [ v + i | i < n, v in q ]
@@ -1311,6 +1312,58 @@ const Case cases[] = {
                                            else { if n > 1 { p[i] = x[i] % 4 } else { p[i] = x[i] % 5 } }
                                            y[i] = p[i] * 3
                                            z = [ v + 1 | v in y, v > 2 ] })"},
+    // ---- filters inside of a flatMap that are the same for all
+    // Better than 2+4: the filter is hoisted, and all consumers share the loop over what it keeps. Conditions
+    // are
+    // looked at once for each element.
+    {"AFilterInsideThatIsTheSameForAll", {6, 3, 1}, {2, 3, 1}, R"(
+      def f(x: i64[N], w: i64[M], n: i64) -> (a, b, c, d, e) { p = [ v + i | i < n, v in [ u % 100 | u in x, u % 3 == 1 ] ]
+                                                               a[k] = p[k] + 1
+                                                               b = [ v | v in p, v % 2 == 0 ]
+                                                               c = [ v + l | v in p, l < 3 ]
+                                                               d = sum(k) p[k]
+                                                               stage e(k < len(p), j < M) {
+ out e: i64[M] at [j] = fold(+, k) cat(j) p[k] * (w[j] % 100) } })"},
+    {"AFilterInsideThatIsTheSameForAllThenMapThenFilter", {3, 1, 2}, {2, 1, 1}, R"(
+      def f(x: i64[N], n: i64) -> c { p = [ v + i | i < n, v in [ u % 100 | u in x, u % 3 == 1 ] ]
+                                      m[k] = p[k] * 2
+                                      c = [ v | v in m, v % 4 == 0 ] })"},
+    {"AFilterInABlockThatIsTheSameForAll", {1, 3, 2}, {2, 1, 1}, R"(
+      def f(x: i64[N], n: i64) -> y { stage y(i < n) {
+                                        block {
+                                          q = [ v % 100 | v in x, v % 3 == 1 ]
+                                          a = [ v * i | v in q ]
+                                          s = sum(k) a[k]
+                                        }
+                                        out y: i64[n] at [i] = cat(i) s
+                                      } })"},
+    // Pairs of which two values are needed, under a condition on both of them and the element outside.
+    {"AFilterOfPairsInsideThatIsTheSameForAll", {1, 1, 0}, {2, 1, 2}, R"(
+      def f(x: i64[N], y: i64[N], n: i64) -> r { r = [ a * i - b | i < n, (a, b) in zip(x, y), a % 3 != 0, a + b > i ] })"},
+    {"OneConditionOutsideOneInsideAndOneOfBoth", {1, 1, 0}, {2, 1, 1}, R"(
+      def f(x: i64[N], y: i64[M]) -> r { r = [ a * b | a in x, a > 2, b in y, b % 3 == 1, a + b > 7 ] })"},
+    // Nothing is needed of the elements: they are counted.
+    {"OnlyHowManyAreTheSameForAll", {1, 1, 0}, {2, 1, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> r { r = [ a | a in x, b in y, b % 3 == 1 ] })"},
+    {"BucketsOfAFilterInsideThatIsTheSameForAll", {1, 1, 0}, {2, 1, 1}, R"(
+      def f(x: i64[N], y: i64[M]) -> g { g = group(+) [ ((a + b) % 5, a * b) | a in x, b in y, b % 3 == 1 ] })"},
+    // Rows that keep the same are equally long.
+    {"RowsThatKeepTheSame", {2, 2, 0}, {2, 1, 1}, R"(
+      def f(x: i64[N], y: i64[M]) -> (c, s) { c = [ [ a + b | b in y, b % 3 == 1 ] | a in x ]
+                                              s[i] = sum(j) c[i][j] })"},
+    // Lanes look at it again.
+    {"AFoldWithACheapConditionThatIsTheSameForAll", {1, 1, 0}, {1, 1, 0}, R"(
+      def f(x: i64[N], n: i64) -> s { s = sum [ v * i | i in 0 .. n, v in x, v % 3 == 1 ] })"},
+    {"AFoldWithACostlyConditionThatIsTheSameForAll", {1, 1, 0}, {2, 1, 1}, R"(
+      def f(x: f64[N], n: i64) -> s { s = max [ v * i | i in 0 .. n, v in x, exp(v) * sin(v) > 0.5 ] })"},
+    // Without a point outside, nobody may divide.
+    {"AConditionThatMayFailIsNotTheSameForAll", {1, 1, 0}, {1, 1, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> r { r = [ a * b | a in x, b in y, 100 / (b * b + 1) > 7 ] })"},
+    // To read a row at places from a list is not worth it.
+    {"PlacesThatAConditionKeepsForAll", {1, 1, 0}, {1, 1, 0}, R"(
+      def f(x: i64[N, M], w: i64[M]) -> r { r = [ x[i, j] | i < N, j < M, w[j] % 3 == 1 ] })"},
+    {"AShortListWithAConditionThatIsTheSameForAll", {1, 1, 0}, {1, 1, 0}, R"(
+      def f(x: i64[N], w: i64[4]) -> r { r = [ v + u | v in x, u in w, u > 3 ] })"},
 };
 
 std::string name_of_case(const testing::TestParamInfo<Case>& one) { return one.param.name; }

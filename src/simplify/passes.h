@@ -83,4 +83,7 @@ bool split_records(Region& region, Notes& notes);
 /// Moves work out of loops in which it is the same at every step.
 bool hoist_invariant(Program& program, Notes& notes);
 
+/// Collects elements that are kept alike at every step of the loops around before these.
+bool sift_invariant(Region& region, Notes& notes);
+
 }  // namespace twill
