@@ -257,6 +257,8 @@ const Case cases[] = {
       def f(n: i64) -> (p, q, y) { p = [ 10 * i + j | i < n, j < 4 ]
                                    q = [ v * k | v in p, k < 3 ]
                                    y[m] = q[m] + 1 })"},
+    // Not one loop, as further down where the middle is a flatMap: here it makes a row for each element of a
+    // collection, and rows cannot be appended in the loop that finds out how many there will be.
     {"APairInABlockOverAFlatMap", {3, 4, 2}, {2, 2, 0}, R"(
       def f(n: i64) -> (p, q, y) { p = [ 10 * i + j | i < n, j < 4 ]
                                    stage q(m < len(p)) {
@@ -1364,6 +1366,135 @@ const Case cases[] = {
       def f(x: i64[N, M], w: i64[M]) -> r { r = [ x[i, j] | i < N, j < M, w[j] % 3 == 1 ] })"},
     {"AShortListWithAConditionThatIsTheSameForAll", {1, 1, 0}, {1, 1, 0}, R"(
       def f(x: i64[N], w: i64[4]) -> r { r = [ v + u | v in x, u in w, u > 3 ] })"},
+    // ---- what has effects, and who reads it
+    // Its value is pure: the effect happens in the loop of who reads it.
+    {"AnEffectfulProducerAndAPureConsumer", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
+                                               print(i, x[i]) }
+                              y[i] = 2 * p[i] })"},
+    // The effect happens for the elements that the filter drops as well.
+    {"AnEffectfulProducerAndAFilter", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
+                                               print(i, x[i]) }
+                              y = [ v | v in p, v > 3 ] })"},
+    {"AnEffectfulProducerAndAFold", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> s { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
+                                               print(i, x[i]) }
+                              s = sum(i) p[i] })"},
+    {"AnEffectfulFilterAndAMapOfIt", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N]) -> y { stage p(i < N) { out p: i64[born L] = append(i) x[i] % 7 where x[i] > 3
+                                               print(i, x[i]) where x[i] > 3 }
+                              y[k] = 2 * p[k] })"},
+    {"AnEffectfulFlatMapAndAFoldOfIt", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> s { stage p(i < N, j < 3) { out p: i64[born L] = append(i) append(j) x[i] % 7 * j where x[i] > j
+                                                      print(i, j) where x[i] > j }
+                              s = sum(k) p[k] })"},
+    // Its effects happen for all of it.
+    {"AnEffectfulProducerOfWhichPartIsRead", {2, 0, 1}, {2, 0, 1}, R"(
+      def f(x: i64[N]) -> y { stage p(i < 100) { out p: i64[100] at [i] = cat(i) i % 7 + len(x)
+                                                 print(i) }
+                              y[i < 10] = 2 * p[i] })"},
+    // All prints of the one chain come before those of the other: two loops, and what the first hands on.
+    {"TwoChainsWithEffectsOfOneKindMeet", {5, 0, 4}, {2, 0, 1}, R"(
+      def f(x: i64[N]) -> z { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
+                                               print("p", x[i]) }
+                              q[i] = 2 * p[i]
+                              stage r(i < N) { out r: i64[N] at [i] = cat(i) x[i] % 5
+                                               print("r", x[i]) }
+                              s[i] = 3 * r[i]
+                              z[i] = q[i] + s[i] })"},
+    // All prints of the one come before those of the other.
+    {"AStageThatPrintsReadByOneThatPrints", {2, 0, 1}, {2, 0, 1}, R"(
+      def f(x: i64[N]) { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
+                                          print(x[i] % 7) }
+                         for v in p { print(v) } })"},
+    {"AStageThatPrintsReadByAnEffectOfAnotherKind", {2, 0, 1}, {1, 0, 0}, R"(
+      effect note
+      def f(x: i64[N]) { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
+                                          print(x[i] % 7) }
+                         for v in p { note(v) } })"},
+    // ---- operators of the user
+    {"AFoldOfAFilterWithAnOperatorOfTheUser", {2, 0, 1}, {1, 0, 0}, R"(
+      op first(a: i64, b: i64) -> i64 associative { identity -1
+                                                    if a == -1 then b else a }
+      def f(x: i64[N]) -> s { p = [ v | v in x, v > 3 ]
+                              s = fold(first, k) p[k] })"},
+    {"AFoldOfAFlatMapWithAnOperatorOfTheUser", {2, 1, 1}, {1, 1, 0}, R"(
+      op first(a: i64, b: i64) -> i64 associative { identity -1
+                                                    if a == -1 then b else a }
+      def f(x: i64[N]) -> s { p = [ abs(v) + j | v in x, j < v % 4 ]
+                              s = fold(first, k) p[k] })"},
+    {"AFoldOfNothingWithAnOperatorOfTheUser", {2, 0, 1}, {0, 0, 0}, R"(
+      op first(a: i64, b: i64) -> i64 associative { identity -1
+                                                    if a == -1 then b else a }
+      def f(x: i64[N]) -> s { p = [ v | v in x, 1 > 2 ]
+                              s = fold(first, k) p[k] })"},
+    {"AFoldOfOneElementWithAnOperatorOfTheUser", {2, 0, 1}, {0, 0, 0}, R"(
+      op first(a: i64, b: i64) -> i64 associative { identity -1
+                                                    if a == -1 then b else a }
+      def f(n: i64) -> s { p = [n % 7]
+                           s = fold(first, k) p[k] })"},
+    {"AFoldOfOneElementWithAnOperatorWithoutIdentity", {2, 0, 1}, {0, 0, 0}, R"(
+      op first(a: i64, b: i64) -> i64 associative { a }
+      def f(n: i64) -> s { p = [n % 7]
+                           s = fold(first, k) p[k] })"},
+    // Where the filter drops everything, both say the same.
+    {"AFoldOfAFilterWithAnOperatorWithoutIdentity", {2, 0, 1}, {1, 0, 0}, R"(
+      op first(a: i64, b: i64) -> i64 associative { a }
+      def f(x: i64[N]) -> s { p = [ v | v in x, v % 3 != 1 ]
+                              s = fold(first, k) p[k] })"},
+    // ---- an if with one element or none
+    {"OneOrNothingByAnIfThenAMap", {3, 0, 1}, {1, 0, 0}, R"(
+      def f(n: i64) -> m { p = if n > 3 then [n % 100] else []
+                           m[k] = p[k] * 2 })"},
+    {"OneOrNothingByAnIfThenAForeach", {3, 0, 1}, {0, 0, 0}, R"(
+      def f(n: i64) { p = if n > 3 then [n % 100] else []
+                      for v in p { print(v) } })"},
+    {"OneOrNothingByAnIfThenAFold", {3, 0, 1}, {0, 0, 0}, R"(
+      def f(n: i64) -> s { p = if n > 3 then [n % 100] else []
+                           s = sum(k) p[k] })"},
+    // Better than two ifs and a loop: one if, and no loop.
+    {"OneOrNothingByAnIfThenMapForeachReduce", {5, 0, 2}, {0, 0, 0}, R"(
+      def f(n: i64) -> s { p = if n > 3 then [n % 100] else []
+                           m[k] = p[k] * 2
+                           for v in m { print(v) }
+                           s = sum(k) m[k] })"},
+    // ---- records
+    {"AFilterOfRecordsThenAFoldAndAMap", {3, 0, 1}, {1, 0, 0}, R"(
+      type P = { x: f64, at: i64, unused: f32 }
+      def f(a: f64[N], b: i64[N]) -> (s, d) { p = [ P { x: a[i], at: b[i], unused: 1f32 } | i, b[i] % 3 == 0 ]
+                                              s = sum(k) p[k].x
+                                              d[k] = p[k].at + 1 })"},
+    // One field is kept of the records, for the second loop.
+    {"AFilterOfRecordsOfWhichOneFieldIsNeededTwice", {3, 0, 1}, {2, 0, 1}, R"(
+      type P = { x: f64, at: i64, unused: f32 }
+      def f(a: f64[N], b: i64[N]) -> (s, d) { p = [ P { x: a[i], at: b[i], unused: 1f32 } | i, b[i] % 3 == 0 ]
+                                              s = max(k) p[k].x
+                                              d[k] = p[k].x + s })"},
+    // Two of their three fields are stored, in arrays of their own.
+    {"RecordsThatAreNeededInTwoPasses", {3, 0, 1}, {2, 0, 2}, R"(
+      type P = { x: f64, at: i64, unused: f32 }
+      def f(a: f64[N], b: i64[N]) -> (s, t) { p[i] = P { x: a[i], at: b[i] % 100, unused: 1f32 }
+                                              s = max(i) p[i].x
+                                              t = sum(i) p[i].at * (if p[i].x < s then 1 else 2) })"},
+    {"ArraysOfRecordsInARecord", {4, 0, 2}, {1, 0, 0}, R"(
+      type Q = { i: i64, j: i64 }
+      type P = { q: Q, r: Q }
+      def f(a: i64[N]) -> (y, z) { p[i] = P { q: Q { i: a[i], j: i }, r: Q { i: 2 * a[i], j: i + 1 } }
+                                   q[i] = p[i].q
+                                   y[i] = q[i].i + q[i].j
+                                   z = [ v.r.i | v in p, v.q.i > 3 ] })"},
+    // ---- pairs in the middle
+    {"APairInTheMiddleOfThreeFlatMapsAllUsed", {4, 2, 0}, {1, 2, 0}, R"(
+      def f(n: i64) -> (p, a, q, y) { p = [ 10 * i + j | i < n, j < 4 ]
+                                      a = [ v * k | v in p, k < 3 ]
+                                      q = [ w + 1 | w in a ]
+                                      y[m] = q[m] + 1 })"},
+    // The inner pair is part of the flatMap: 'a' of it is a value.
+    {"APairInsideOfTheMiddleFlatMapAllUsed", {3, 2, 0}, {1, 2, 0}, R"(
+      def f(n: i64) -> (p, q, y) { p = [ 10 * i + j | i < n, j < 4 ]
+                                   q = [ b | v in p, b in [ a + 1 | a in [ v * k | k < 3, k != v ] ] ]
+                                   y[m] = q[m] + 1 })"},
 };
 
 std::string name_of_case(const testing::TestParamInfo<Case>& one) { return one.param.name; }
