@@ -1495,6 +1495,67 @@ const Case cases[] = {
       def f(n: i64) -> (p, q, y) { p = [ 10 * i + j | i < n, j < 4 ]
                                    q = [ b | v in p, b in [ a + 1 | a in [ v * k | k < 3, k != v ] ] ]
                                    y[m] = q[m] + 1 })"},
+    // ---- what is computed outside, and read inside
+    // Not unless it is asked for.
+    {"AConsumerInsideOfAnIfAndNobodyElse", {3, 0, 1}, {3, 0, 1}, R"(
+      def f(x: i64[N], n: i64) -> y { p[i] = x[i] % 7
+                                      if n > 3 { y[i] = p[i] + 1 } else { y[i] = x[i] } })"},
+    {"AConsumerInsideOfAnIfThatSaysAlways", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> y { p[i] = x[i] % 7
+                                      if n > 3 {
+                                        @always
+                                        y[i] = p[i] + 1
+                                      } else { y[i] = x[i] } })"},
+    {"AProducerOutsideOfAnIfThatSaysAlways", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> y {
+        @always
+        p[i] = x[i] % 7
+        if n > 3 { y[i] = p[i] + 1 } else { y[i < N] = p[N - 1 - i] } })"},
+    // Its effects happen whatever is chosen.
+    {"AConsumerInsideOfAnIfThatSaysAlwaysAndAnEffect", {3, 0, 1}, {3, 0, 1}, R"(
+      def f(x: i64[N], n: i64) -> y { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
+                                                       print(x[i]) }
+                                      if n > 3 {
+                                        @always
+                                        y[i] = p[i] + 1
+                                      } else { y[i] = x[i] } })"},
+    // It is needed elsewhere as well.
+    {"AConsumerInsideOfAnIfThatSaysAlwaysAndOthers", {4, 0, 1}, {4, 0, 1}, R"(
+      def f(x: i64[N], n: i64) -> (y, s) { p[i] = x[i] % 7
+                                           if n > 3 {
+                                             @always
+                                             y[i] = p[i] + 1
+                                           } else { y[i] = x[i] }
+                                           s[i < N] = p[N - 1 - i] })"},
+    // Not unless it is asked for: it would be computed at every step.
+    {"AConsumerInsideOfALoop", {2, 1, 2}, {2, 1, 2}, R"(
+      def f(x: i64[N], u0: i64[N], t: i64) -> u { p[i] = x[i] % 7
+                                                  u = seq k < t % 4 from u0 { u[i] = u[i] + p[i] } })"},
+    {"AConsumerInsideOfALoopThatSaysAlways", {2, 1, 2}, {1, 1, 1}, R"(
+      def f(x: i64[N], u0: i64[N], t: i64) -> u { p[i] = x[i] % 7
+                                                  u = seq k < t % 4 from u0 {
+                                                    @always
+                                                    u[i] = u[i] + p[i] } })"},
+    {"AProducerOutsideOfALoopThatSaysRecompute", {2, 1, 2}, {1, 1, 1}, R"(
+      def f(x: i64[N], u0: i64[N], t: i64) -> u {
+        @recompute
+        p[i] = x[i] % 7
+        u = seq k < t % 4 from u0 { u[i] = u[i] + p[i] } })"},
+    // Its effects happen once.
+    {"AConsumerInsideOfALoopThatSaysAlwaysAndAnEffect", {2, 1, 2}, {2, 1, 2}, R"(
+      def f(x: i64[N], u0: i64[N], t: i64) -> u { stage p(i < N) { out p: i64[N] at [i] = cat(i) x[i] % 7
+                                                                   print(x[i]) }
+                                                  u = seq k < t % 4 from u0 {
+                                                    @always
+                                                    u[i] = u[i] + p[i] } })"},
+    {"APrintInsideOfALoopThatSaysAlways", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N], t: i64) { p[i] = x[i] % 7
+                                 stage loop(k < t) {
+                                   block {
+                                     @always
+                                     for i < N { print(k, p[i]) }
+                                   }
+                                 } })"},
 };
 
 std::string name_of_case(const testing::TestParamInfo<Case>& one) { return one.param.name; }

@@ -14,6 +14,9 @@ struct Notes {
 /// Removes stages and outputs that nobody needs.
 bool remove_dead(Region& region, Notes& notes);
 
+/// Computes what only stages in blocks read inside of these, if the user says so.
+bool sink_as_asked(Region& region, Notes& notes);
+
 /// Makes producers part of their only consumer.
 bool fuse_vertically(Region& region, Notes& notes);
 

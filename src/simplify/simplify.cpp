@@ -42,6 +42,7 @@ constexpr std::array passes = {
     Pass{"copies", everywhere<remove_copies>},
     Pass{"branches", everywhere<join_branches>},
     Pass{"remember", everywhere<remember_values>},
+    Pass{"asked", everywhere<sink_as_asked>},
     Pass{"vertical", everywhere<fuse_vertically>},
     Pass{"positions", everywhere<count_positions>},
 };
