@@ -101,6 +101,10 @@ class Branches {
     const auto* literal = branch ? as<Literal>(branch->condition) : nullptr;
     const std::vector<ChosenSize> sizes = chosen_sizes(program_, owner);
     if (!literal || sizes.empty()) return false;
+    // The stage around mentions what would be gone.
+    if (std::ranges::any_of(sizes,
+                            [&](const ChosenSize& one) { return region_.kept_sizes.contains(one.size); }))
+      return false;
     const bool then = literal->value.i != 0;
     Block side = side_of(owner, then);
     const Block& other = side_of(owner, !then);
