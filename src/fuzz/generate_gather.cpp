@@ -56,8 +56,9 @@ void Generator::gathers(const Surroundings& around, std::vector<Stage>& into) {
     for (const Extent& extent : held_.at(source).shape) {
       Expr at = places ? pool_.read(places, Scalar::I64, {j}) : index_value(inside, 4);
       Boundary rule = Boundary::Inside;
-      // What is known before it runs has to be inside.
-      switch (reads_data(at) ? rng_.weighted({45, 15, 25, 15}) : 2) {
+      // What is known before it runs has to be inside, and that nothing is inside is known as well.
+      const bool is_empty = !extent.base && extent.add <= 0;
+      switch (reads_data(at) && !is_empty ? rng_.weighted({45, 15, 25, 15}) : 2) {
         case 0:  // an element, if there is any
           at = pool_.apply(Prim::Mod, {at, pool_.apply(Prim::Max, {extent.expr, pool_.integer(1)})});
           break;
