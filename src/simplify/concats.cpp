@@ -194,6 +194,10 @@ class Concats {
     for (const Array& array : program_.arrays)
       if (!parts.contains(array.id) && std::ranges::any_of(array.shape, needs_one)) return false;
     bool needs = false;
+    // One of them may go as far as another one is long.
+    for (const int maker : found.gone)
+      for_each_expr(region_.stages[static_cast<std::size_t>(maker)],
+                    [&](Expr root) { needs = needs || needs_one(root); });
     for (std::size_t s = position; s < region_.stages.size(); ++s)
       for_each_stage(std::span(region_.stages).subspan(s, 1), [&](const Stage& stage) {
         for_each_expr(stage, [&](Expr root) { needs = needs || needs_one(root); });
