@@ -1608,6 +1608,96 @@ INSTANTIATE_TEST_SUITE_P(All, Collections, testing::ValuesIn(cases), name_of_cas
 
 namespace {
 
+/// How often a call, or a condition, is written in the C of the fused program: where it is written once, it
+/// is evaluated once for each point.
+struct Written {
+  const char* name;
+  int times;
+  const char* what;
+  const char* text;
+  friend std::ostream& operator<<(std::ostream& out, const Written& one) { return out << one.name; }
+};
+
+const Written written[] = {
+    {"TheBodyOfAProducerThatIsUsedAsWell", 1, "exp(", R"(
+      def f(x: f64[N]) -> (p, y, s) { p[i] = exp(x[i])
+                                      y[i] = p[i] + 1
+                                      s = sum(i) p[i] })"},
+    {"TheBodyOfAProducerOfThreeConsumers", 1, "exp(", R"(
+      def f(x: f64[N]) -> (a, b, c) { p[i] = exp(x[i])
+                                      a[i] = p[i] + 1
+                                      b[i] = p[i] + 2
+                                      c[i] = p[i] + 3 })"},
+    {"ASubexpressionOfAConditionAndItsValue", 1, "exp(", R"(
+      def f(x: f64[N]) -> y { p = [ exp(x[i]) | i, exp(x[i]) > 2 ]
+                              y[k] = p[k] + 1 })"},
+    {"ASubexpressionOfAConditionAndItsValueBothUsed", 1, "exp(", R"(
+      def f(x: f64[N]) -> (p, y) { p = [ exp(x[i]) | i, exp(x[i]) > 2 ]
+                                   y[k] = p[k] + 1 })"},
+    {"TheConditionOfAFilterAndAllItsConsumers", 1, "exp(", R"(
+      def f(x: f64[N]) -> (y, s, z) { p = [ v | v in x, exp(v) > 2 ]
+                                      y[k] = p[k] + 1
+                                      s = sum(k) p[k]
+                                      z = [ v | v in p, v > 1 ] })"},
+    {"TheConditionOfAFilterAndAllItsConsumersIsOneIf", 1, " > 2.0", R"(
+      def f(x: f64[N]) -> (y, s, z) { p = [ v | v in x, exp(v) > 2 ]
+                                      y[k] = p[k] + 1
+                                      s = sum(k) p[k]
+                                      z = [ v | v in p, v > 1 ] })"},
+    {"TheConditionOfAFilterOfAFilterOfAFilter", 1, "exp(", R"(
+      def f(x: f64[N]) -> (p, q, r) { p = [ v | v in x, exp(v) > 2 ]
+                                      q = [ v | v in p, v < 3 ]
+                                      r = [ v + 1 | v in q, v != 1 ] })"},
+    {"TheConditionOfAFlatMapAndItsConsumers", 1, "exp(", R"(
+      def f(x: f64[N]) -> (y, s) { p = [ v * k | v in x, k < 3, exp(v * k) > 2 ]
+                                   y[k] = p[k] + 1
+                                   s = sum(k) p[k] })"},
+    {"TwoFiltersWithOneCondition", 1, "exp(", R"(
+      def f(x: f64[N]) -> (a, b) { a = [ v | v in x, exp(v) > 2 ]
+                                   b = [ v + 1 | v in x, exp(v) > 2 ] })"},
+    {"AConditionThatIsTheSameForAllIsLookedAtBefore", 1, "exp(", R"(
+      def f(x: f64[N], n: i64) -> y { y = [ v + i | i < n, v in [ u | u in x, exp(u) > 2 ] ] })"},
+    {"TwoChoicesForOneReason", 1, "if (n > 3)", R"(
+      def f(x: i64[N], n: i64) -> (y, z) { if n > 3 { y[i] = x[i] + 1 } else { y[i] = x[i] - n }
+                                           if n > 3 { z[i] = x[i] * 2 } else { z[i] = x[i] % 7 } })"},
+    {"RecomputedTwice", 2, "exp(", R"(
+      def f(x: f64[N]) -> y {
+        @recompute
+        p[i < N + 1] = exp(i)
+        y[i < N] = p[i] + p[i + 1] * x[i] })"},
+    {"Remembered", 1, "exp(", R"(
+      def f(x: f64[N]) -> y {
+        @remember
+        p[i < N + 1] = exp(i)
+        y[i < N] = p[i] + p[i + 1] * x[i] })"},
+    {"AnElementOfAnArrayOfArrays", 1, "exp(", R"(
+      def f(x: f64[N]) -> (s, t) { c = [ [ exp(x[i]) + k | k < 4 ] | i < N ]
+                                   s[i < N] = c[i][2]
+                                   t[i < N] = c[i][3] })"},
+};
+
+class CollectionsWritten : public testing::TestWithParam<Written> {};
+
+}  // namespace
+
+TEST_P(CollectionsWritten, SoOften) {
+  Options options;
+  options.stop_after = "c";
+  const auto program = std::make_shared<const Program>(parse_program("case", GetParam().text));
+  const std::string text = compile(program, detect_machine(), options).source->text;
+  int times = 0;
+  for (auto at = text.find(GetParam().what); at != std::string::npos; at = text.find(GetParam().what, at + 1))
+    ++times;
+  EXPECT_EQ(times, GetParam().times) << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CollectionsWritten, testing::ValuesIn(written),
+                         [](const testing::TestParamInfo<Written>& one) -> std::string {
+                           return one.param.name;
+                         });
+
+namespace {
+
 /// Definitions of p, one of which is chosen: so many choices around each other, on both sides, or one after
 /// the other.
 std::string nested_choices(int depth, bool both_sides, int& leaves) {
