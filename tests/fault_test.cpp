@@ -15,6 +15,12 @@ Data integers(const std::vector<std::int64_t>& shape, const std::vector<std::int
   return data;
 }
 
+Data whole(std::int64_t value) {
+  Data data(Scalar::I64, {});
+  data.set(0, Number::of(Scalar::I64, value));
+  return data;
+}
+
 template <class Action>
 std::string message_of(const Action& action) {
   try {
@@ -25,11 +31,19 @@ std::string message_of(const Action& action) {
   return "no error\n";
 }
 
-/// What the kernel says about a run, after the interpreter has said the same.
+/// What the kernel says about a run, after the interpreter has said the same, and a kernel in which nothing
+/// is fused.
 std::string fault(const std::string& text, const std::vector<Data>& inputs) {
   const Program program = parse_program("t.twill", text);
   const std::string message = message_of([&] { compile(program).run(inputs); });
   EXPECT_EQ(message, message_of([&] { interpret(program, inputs); }));
+  Options unfused;
+  unfused.simplify = false;
+  unfused.clusters = Clusters::None;
+  EXPECT_EQ(
+      message, message_of([&] {
+        compile(std::make_shared<const Program>(program), detect_machine(), unfused).kernel->run(inputs);
+      }));
   return message;
 }
 
@@ -93,6 +107,90 @@ TEST(Fault, NothingToFold) {
             "  help: give the operator an identity\n");
 }
 
+TEST(Fault, NothingToFoldOfWhatAFilterLeaves) {
+  EXPECT_EQ(fault("op first(a: i32, b: i32) -> i32 associative { a }\n"
+                  "def f(x: i32[N]) -> s { p = [ v | v in x, v > 5 ]\n"
+                  "                        s = fold(first, k) p[k] }",
+                  {integers({3}, {1, 2, 5})}),
+            "t.twill:3:25: error[E0508]: stage 's' has no values to fold for 's', and the operator has no "
+            "identity\n"
+            "                            s = fold(first, k) p[k] }\n"
+            "                            ^\n"
+            "  help: give the operator an identity\n");
+}
+
+/// What the checker says about a text.
+std::string mistake(const std::string& text) {
+  return message_of([&] { parse_program("t.twill", text); });
+}
+
+/// Under a condition of its own, that may be is known before.
+TEST(Fault, NothingToFoldUnderACondition) {
+  EXPECT_EQ(mistake("op first(a: i32, b: i32) -> i32 associative { a }\n"
+                    "def f(x: i32[N]) -> s { s = fold(first) [ v | v in x, v > 5 ] }"),
+            "t.twill:2:25: error[E0317]: in stage 's': 's' folds under a condition with operator 'first', "
+            "which has "
+            "no identity: where nothing passes there is no value\n"
+            "    def f(x: i32[N]) -> s { s = fold(first) [ v | v in x, v > 5 ] }\n"
+            "                            ^\n"
+            "  help: give the operator an identity\n");
+}
+
+/// How long a collection becomes is not known before: what may be missing is a mistake.
+TEST(Fault, AnElementThatACollectionMayNotHave) {
+  EXPECT_EQ(
+      mistake("def f(x: i32[N]) -> y { c = [ v | v in x, v > 1 ]\n"
+              "                        y = c[5] }"),
+      "t.twill:2:31: error[E0310]: in stage 'y': read of 'c' at 5 leaves the array: for N = 0, c_len = 0 "
+      "the array has no elements\n"
+      "                            y = c[5] }\n"
+      "                                  ^\n"
+      "  help: choose the value outside: if c_len > 5 then c[5] else 0\n");
+  EXPECT_EQ(
+      mistake("def f(x: i32[N]) -> y { c = [ v | v in x, v > 1 ]\n"
+              "                        y[k < N] = c[k] + x[k] }"),
+      "t.twill:2:38: error[E0310]: in stage 'y': read of 'c' at k leaves the array: k goes up to N-1, and "
+      "the "
+      "last element is at c_len-1\n"
+      "                            y[k < N] = c[k] + x[k] }\n"
+      "                                         ^\n"
+      "  help: choose the value outside: if k < c_len then c[k] else 0, or name a boundary: c[clamp(k)]\n");
+}
+
+TEST(Fault, AnElementThatACollectionDoesNotHave) {
+  EXPECT_EQ(
+      fault("def f(x: i32[N], n: i64) -> y { c = [ v | v in x, v > 1 ]\n"
+            "                                y = c[n] }",
+            {integers({3}, {1, 2, 5}), whole(5)}),
+      "t.twill:2:39: error[E0505]: stage 'y' reads 'c' outside: subscript 0 is 5, but dimension 0 has 2 "
+      "elements\n"
+      "                                    y = c[n] }\n"
+      "                                          ^\n"
+      "  help: guard the read, or name a boundary: clamp, mirror, wrap or pad\n");
+  EXPECT_EQ(
+      fault("def f(x: i32[N], p: i32[M]) -> y { c = [ v | v in x, v > 1 ]\n"
+            "                                   y[j] = 2 * c[p[j]] }",
+            {integers({3}, {1, 2, 5}), integers({2}, {1, 2})}),
+      "t.twill:2:49: error[E0505]: stage 'y' reads 'c' outside: subscript 0 is 2, but dimension 0 has 2 "
+      "elements (at j = 1)\n"
+      "                                       y[j] = 2 * c[p[j]] }\n"
+      "                                                    ^^^^\n"
+      "  help: guard the read, or name a boundary: clamp, mirror, wrap or pad\n");
+}
+
+/// Rows are parts of one array; before its beginning lies what a row does not have.
+TEST(Fault, AnElementThatARowDoesNotHave) {
+  EXPECT_EQ(
+      fault("def f(x: i32[N]) -> y { c = [ [ v + k | k < v ] | v in x ]\n"
+            "                        y[i] = c[i][2] }",
+            {integers({3}, {4, 2, 5})}),
+      "t.twill:2:32: error[E0505]: stage 'y' reads 'c' outside: subscript 0 is -1, but dimension 0 has 11 "
+      "elements (at i = 1)\n"
+      "                            y[i] = c[i][2] }\n"
+      "                                   ^^^^^^^\n"
+      "  help: guard the read, or name a boundary: clamp, mirror, wrap or pad\n");
+}
+
 TEST(Fault, ABoundaryWithoutElements) {
   EXPECT_EQ(
       fault("def f(x: i32[N]) -> y { y[i < 3] = x[clamp(i)] }", {integers({0}, {})}),
@@ -139,12 +237,6 @@ TEST(Fault, WhatLiesTooDeepIsToldAsTheKernelKnowsIt) {
             "    def f(x: i32[N], p: i32[M]) -> y { s = sum(i < 20000000) i % 7; y[j] = s + x[p[j]] }\n"
             "        ^\n"
             "  help: `twill run --target interp` says at which point\n");
-}
-
-Data whole(std::int64_t value) {
-  Data data(Scalar::I64, {});
-  data.set(0, Number::of(Scalar::I64, value));
-  return data;
 }
 
 /// The code of the error that a kernel of the program as it was written and a fused one both give.

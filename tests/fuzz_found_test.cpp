@@ -326,6 +326,23 @@ const Found found[] = {
     {"PointsWithoutALoopThatReplaceABox", R"(
       def f(x: i64[N + 1]) -> v { v[i < N] into x = 0 }
     )"},
+    {"ALengthOfAKnownChoiceThatTheStageAroundMentions", R"(
+      def f(x: i64[N]) -> g {
+        stage g(i < N) {
+          block {
+            if 1 > 2 { b = [ v | v in x, v > i ] } else { b = [ v | v in x, v < i ] }
+          }
+          out g: i64[N] at [i] = cat(i) if i < b_len then i else 0
+        }
+      }
+    )"},
+    {"ACollectionAsFarAsTheOneBeforeItIsLong", R"(
+      def f(x: i64[N]) -> s {
+        a = [ v | v in x, v > 3 ]
+        b = [ i + k | i < N, k < len(a) ]
+        s = sum [ v | v in concat(a, b) ]
+      }
+    )"},
 };
 
 std::string name_of_found(const testing::TestParamInfo<Found>& one) { return one.param.name; }

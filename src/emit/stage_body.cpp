@@ -2,6 +2,7 @@
 #include "emit/interior.h"
 #include "emit/phases.h"
 #include "emit/stage_nest.h"
+#include "fuse/profit.h"
 
 #include <algorithm>
 
@@ -9,16 +10,52 @@ namespace twill::nest {
 
 namespace {
 
-/// Adds `body` under a condition (null: always); neighbours under the same condition share one If.
-void add_guarded(Code& code, Expr condition, Code body) {
+/// What else a condition asks that begins with all that another one asks; null if it does not.
+Expr rest_of(ExprPool& pool, Expr condition, Expr first) {
+  const Apply* both = as<Apply>(condition);
+  if (!both || both->prim != Prim::And) return {};
+  if (condition->args[0] == first) return condition->args[1];
+  const Expr rest = rest_of(pool, condition->args[0], first);
+  return rest ? pool.apply(Prim::And, {rest, condition->args[1]}) : Expr{};
+}
+
+/// Adds `body` under a condition (null: always); neighbours under the same condition share one If. `nests`:
+/// and what asks for more than the one before it stands inside of that.
+void add_guarded(Tables& t, Code& code, Expr condition, Code body, bool nests = false) {
   if (!condition) return append(code, std::move(body));
   if (!code.empty()) {
     If* before = std::get_if<If>(&code.back().kind);
     if (before && before->condition == condition && before->otherwise.empty()) {
       return append(before->then, std::move(body));
     }
+    const Expr rest = nests && before && before->otherwise.empty()
+                          ? rest_of(t.pool(), condition, before->condition)
+                          : Expr{};
+    if (rest) return add_guarded(t, before->then, rest, std::move(body), true);
   }
   code.push_back({If{condition, std::move(body), {}}});
+}
+
+/// Calls of functions that are evaluated whenever the expression is, but for those that read these arrays.
+std::vector<Expr> sure_calls(Expr e, const std::set<ArrayId>& but) {
+  std::vector<Expr> calls;
+  visit_surely(e, [&](Expr node) {
+    const Apply* apply = as<Apply>(node);
+    if (!as<Invoke>(node) && !(apply && info(apply->prim).prim_class == PrimClass::Function)) return;
+    bool changes = false;
+    visit(node, [&](Expr inner) {
+      const Read* read = as<Read>(inner);
+      changes = changes || (read && but.contains(read->array));
+    });
+    if (!changes) calls.push_back(node);
+  });
+  return calls;
+}
+
+bool contains(Expr e, Expr node) {
+  bool found = false;
+  if (e) visit(e, [&](Expr inner) { found = found || inner == node; });
+  return found;
 }
 
 }  // namespace
@@ -37,6 +74,11 @@ Expr StageNest::at_copy(Expr e) {
 /// The expression as it is at this point of the code: unrolled indices replaced, rules dropped inside.
 Expr StageNest::at_point(Expr e) {
   if (!e) return e;
+  if (!kept_calls_.empty())
+    e = rewrite(t_.pool(), e, [&](Expr node) {
+      const auto kept = std::ranges::find(kept_calls_, node, &std::pair<Expr, Expr>::first);
+      return kept == kept_calls_.end() ? Expr{} : kept->second;
+    });
   e = use_running(at_copy(e));
   if (step_) e = work_out_divisions(t_, e, *step_);
   if (!fixed_.empty()) e = fold_constants(e);
@@ -185,12 +227,49 @@ Code StageNest::leaf() {
   }
   Code code = outputs(nullptr);
   append(code, effects());
+  kept_calls_.clear();
+  return code;
+}
+
+/// Calls that the first condition makes at every point, and that others, or the values, make as well: their
+/// results are kept.
+Code StageNest::keep_calls() {
+  Code code;
+  kept_calls_.clear();
+  const Role* first = nullptr;
+  for (const Role& role : roles_)
+    if (!first && active(role)) first = &role;
+  if (!first || !first->output->guard || !std::holds_alternative<Formula>(stage_.body) || !fixed_.empty() ||
+      !takes_single_points(stage_))
+    return code;
+  std::set<ArrayId> own;
+  for (const Role& role : roles_) own.insert(role.output->array);
+  // Operands come before what is made of them.
+  std::map<int, std::pair<Expr, int>> uses;
+  for (const Expr call : sure_calls(first->output->guard, own)) {
+    int& count = uses.try_emplace(call->number, call, 0).first->second.second;
+    for (const Role& role : roles_) {
+      if (!active(role)) continue;
+      count += contains(role.output->guard, call);
+      if (!first_pass_) count += contains(role.output->value, call) + contains(role.output->key, call);
+    }
+  }
+  for (const auto& [number, use] : uses) {
+    const auto& [call, count] = use;
+    if (count < 2) continue;
+    const Expr value = at_point(call);
+    const ArrayId kept = t_.new_variable(t_.program()[first->output->array].name + "_value", call->type);
+    code.push_back({Local{kept, value}});
+    kept_calls_.emplace_back(call, t_.read(kept));
+  }
   return code;
 }
 
 /// What the point yields for every output; `block` is the one that ran, if any.
 Code StageNest::outputs(const Block* block) {
-  Code code;
+  Code code = keep_calls();
+  // Lanes take conditions side by side.
+  const bool nests = !first_pass_ && takes_single_points(stage_);
   for (Role& role : roles_) {
     if (!active(role)) continue;
     const Output& output = *role.output;
@@ -210,7 +289,7 @@ Code StageNest::outputs(const Block* block) {
           copy.push_back(store(role, at, t_.read(result, indices)));
           return copy;
         });
-        add_guarded(code, at_point(output.guard), std::move(body));
+        add_guarded(t_, code, at_point(output.guard), std::move(body), nests);
         continue;
       }
       value = t_.read(result);
@@ -218,7 +297,7 @@ Code StageNest::outputs(const Block* block) {
     // Whatever the guard says, the element has a point. (An inner fold hands on a value without any.)
     if (role.touched && role.folds.size() == 1)
       code.push_back(t_.put(role.touched, {}, t_.pool().boolean(true)));
-    add_guarded(code, at_point(output.guard), consume(role, value));
+    add_guarded(t_, code, at_point(output.guard), consume(role, value), nests);
   }
   return code;
 }
@@ -234,7 +313,7 @@ Code StageNest::effects() {
     here.guard = {};
     Code body;
     body.push_back({Perform{std::move(here)}});
-    add_guarded(code, at_point(effect.guard), std::move(body));
+    add_guarded(t_, code, at_point(effect.guard), std::move(body));
   }
   return code;
 }
@@ -372,7 +451,7 @@ Code StageNest::open(Role& role, int level) {
     const bool outermost = &group == &role.folds.front();
     if (group.in_memory) {
       if (!role.output->accumulates || role.partial)
-        add_guarded(code, has_points(role), init_region(role, group));
+        add_guarded(t_, code, has_points(role), init_region(role, group));
       continue;
     }
     if (role.tile_loop >= 0) continue;
@@ -402,7 +481,7 @@ Code StageNest::close(Role& role, int level) {
     const Expr value = t_.read(group.accumulator);
     append(done, g == 0 ? complete(role, value) : fold_into(role.folds[g - 1], role, value));
     if (g == 1 && role.touched) done.push_back(t_.put(role.touched, {}, t_.pool().boolean(true)));
-    add_guarded(code, g == 0 && role.touched ? t_.read(role.touched) : Expr{}, std::move(done));
+    add_guarded(t_, code, g == 0 && role.touched ? t_.read(role.touched) : Expr{}, std::move(done));
   }
   if (begins_part(role, level)) append(code, shelve_buckets(role));
   if (!role.running || role.running_level != level || !(first_pass_ || role.sliced)) return code;

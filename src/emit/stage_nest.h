@@ -203,6 +203,7 @@ class StageNest {
   // stage_body.cpp: what happens at a point
   Code block_code(int branch);
   Code leaf();
+  Code keep_calls();
   Code outputs(const Block* block);
   Code effects();
   Code consume(Role& role, Expr value);
@@ -304,6 +305,7 @@ class StageNest {
   std::vector<Settled> settled_;
   Expr view_lane_;  // the place in the views of a whole strip
   bool first_pass_ = false;
+  std::vector<std::pair<Expr, Expr>> kept_calls_;  // at this point, and what has their results
   bool interior_ = false;      // boundary rules on the innermost loop's index hold by themselves here
   DimId interior_index_{};     // that index
   std::optional<DimId> step_;  // the number of the innermost loop's step, while its points are written out

@@ -22,8 +22,37 @@ namespace twill {
 
 namespace {
 
+/// Do its effects see elements of a collection?
+bool goes_through_collection(const Program& program, const Stage& stage) {
+  bool found = false;
+  for (const Effect& effect : stage.effects) {
+    for (const auto& argument : effect.arguments) {
+      const Expr* e = std::get_if<Expr>(&argument);
+      if (!e) continue;
+      visit(*e, [&](Expr node) {
+        const auto* read = as<Read>(node);
+        const auto* length = read && program[read->array].rank() == 1
+                                 ? as<SizeRef>(program[read->array].shape.front())
+                                 : nullptr;
+        found = found || (length && program[length->symbol].origin == Symbol::Origin::Born);
+      });
+    }
+  }
+  return found;
+}
+
 /// What a program uses, for the table of counts.
 void count_features(const Program& program, std::map<std::string, int>& counts) {
+  std::set<ArrayId> row_starts;
+  for_each_stage(program.stages, [&](const Stage& stage) {
+    for (const Output& output : stage.outputs)
+      if (output.offsets && is<Append>(output.combine.back())) {
+        row_starts.insert(*output.offsets);
+        ++counts["rows"];
+      }
+  });
+  for (const Stage& stage : program.stages)
+    if (stage.outputs.empty() && !stage.dims.empty() && !stage.effects.empty()) ++counts["effect alone"];
   for_each_stage(program.stages, [&](const Stage& stage) {
     ++counts["stages"];
     if (stage.dims.empty()) ++counts["stage without dimensions"];
@@ -45,8 +74,12 @@ void count_features(const Program& program, std::map<std::string, int>& counts) 
       });
       if (reads) ++counts[&inner == &stage ? "own past" : "own past in a block"];
     });
+    if (!stage.effects.empty() && goes_through_collection(program, stage))
+      ++counts["effect over a collection"];
     for (const Dim& dim : stage.dims) {
       if (dim.condition) ++counts["while"];
+      const auto* start = as<Read>(dim.lo);
+      if (start && row_starts.contains(start->array)) ++counts["rows gone through"];
       if (reads_data(dim.lo) || (dim.hi && reads_data(dim.hi))) ++counts["extent from data"];
       bool depends = false;
       for (const Expr bound : {dim.lo, dim.hi})

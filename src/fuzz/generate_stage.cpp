@@ -500,6 +500,7 @@ void Generator::stages(int count, Surroundings around, int depth, std::vector<St
     if (rng_.chance(8)) pipeline(around, into);
     if (rng_.chance(4)) histograms(around, into);
     if (rng_.chance(5)) concats(around, into);
+    if (rng_.chance(8)) collections(around, into);
     if (rng_.chance(6)) gathers(around, into);
     if (rng_.chance(12)) stencils(around, into);
     if (rng_.chance(4)) choices(around, into);

@@ -167,6 +167,17 @@ class Generator {
   void histograms(const Surroundings& around, std::vector<Stage>& into);
   void concats(const Surroundings& around, std::vector<Stage>& into);
 
+  // ---- generate_collections.cpp
+  struct Collection {
+    ArrayId values;
+    std::optional<ArrayId> offsets;  // with rows
+    Extent rows;                     // so many
+  };
+  Collection collection(const Type& type, const Surroundings& around, std::vector<Stage>& into);
+  Stage through(const Collection& collection, Surroundings& inside, Expr& element);
+  /// A collection, perhaps of rows, and stages that go through it.
+  void collections(const Surroundings& around, std::vector<Stage>& into);
+
   // ---- generate_gather.cpp
   /// Stages that are read at places that data decide.
   void gathers(const Surroundings& around, std::vector<Stage>& into);

@@ -101,6 +101,10 @@ class Branches {
     const auto* literal = branch ? as<Literal>(branch->condition) : nullptr;
     const std::vector<ChosenSize> sizes = chosen_sizes(program_, owner);
     if (!literal || sizes.empty()) return false;
+    // The stage around mentions what would be gone.
+    if (std::ranges::any_of(sizes,
+                            [&](const ChosenSize& one) { return region_.kept_sizes.contains(one.size); }))
+      return false;
     const bool then = literal->value.i != 0;
     Block side = side_of(owner, then);
     const Block& other = side_of(owner, !then);
@@ -362,13 +366,17 @@ class Branches {
     return side;
   }
 
-  /// Can the copy become part of a stage that makes what it reads?
-  bool joins(const Side& side, const Block& block, const std::vector<std::size_t>& read) const {
+  /// Can the copy become part of a stage that makes what it reads, at any depth?
+  bool joins(const Side& side, const Block& block, const std::vector<std::size_t>& read) {
     return std::any_of(read.begin(), read.end(), [&](std::size_t o) {
       const ArrayId array = block.results[o];
       for (const Stage& maker : block.stages) {
-        for (const Output& output : maker.outputs) {
+        for (std::size_t m = 0; m < maker.outputs.size(); ++m) {
+          const Output& output = maker.outputs[m];
           if (output.array != array) continue;
+          if (const Branch* inner = choice(maker))
+            return joins_side(side, maker, true, *inner->then, m) ||
+                   joins_side(side, maker, false, *inner->otherwise, m);
           return !why_not_join({program_, maker, side.consumer, {array}}) ||
                  (!why_not_inline(program_, maker, output, side.consumer) &&
                   reads_each_once(side.consumer, array)) ||
@@ -377,6 +385,18 @@ class Branches {
       }
       return false;
     });
+  }
+
+  /// The same for one side of a choice inside; the copy for it is only asked about.
+  bool joins_side(const Side& side, const Stage& owner, bool then, const Block& block, std::size_t output) {
+    const std::size_t arrays = program_.arrays.size(), symbols = program_.symbols.size(),
+                      dims = program_.dim_names.size();
+    NewNames names(program_);
+    const bool found = joins(with(side.consumer, owner, then, names), block, {output});
+    program_.arrays.resize(arrays);
+    program_.symbols.resize(symbols);
+    program_.dim_names.resize(dims);
+    return found;
   }
 
   Region& region_;

@@ -186,17 +186,18 @@ class Concats {
     std::set<ArrayId> parts;
     for (std::size_t k = 0; k < joint.parts.size(); ++k)
       if (found.makers[k] >= 0) parts.insert(joint.parts[k].array);
-    // Nor may the loops of one part need the length of another one.
-    for (std::size_t k = 0; k < joint.parts.size(); ++k) {
-      if (found.makers[k] < 0) continue;
-      const SymbolId symbol = length_of(joint.parts[k].array);
+    for (const SymbolId symbol : found.lengths) {
       if (uses.is_held(symbol)) return false;
       for (const int user : uses.users(symbol))
-        if (user != found.makers[k] && user < static_cast<int>(position)) return false;
+        if (!found.gone.contains(user) && user < static_cast<int>(position)) return false;
     }
     for (const Array& array : program_.arrays)
       if (!parts.contains(array.id) && std::ranges::any_of(array.shape, needs_one)) return false;
     bool needs = false;
+    // One of them may go as far as another one is long.
+    for (const int maker : found.gone)
+      for_each_expr(region_.stages[static_cast<std::size_t>(maker)],
+                    [&](Expr root) { needs = needs || needs_one(root); });
     for (std::size_t s = position; s < region_.stages.size(); ++s)
       for_each_stage(std::span(region_.stages).subspan(s, 1), [&](const Stage& stage) {
         for_each_expr(stage, [&](Expr root) { needs = needs || needs_one(root); });

@@ -14,6 +14,9 @@ struct Notes {
 /// Removes stages and outputs that nobody needs.
 bool remove_dead(Region& region, Notes& notes);
 
+/// Computes what only stages in blocks read inside of these, if the user says so.
+bool sink_as_asked(Region& region, Notes& notes);
+
 /// Makes producers part of their only consumer.
 bool fuse_vertically(Region& region, Notes& notes);
 
@@ -82,5 +85,8 @@ bool split_records(Region& region, Notes& notes);
 
 /// Moves work out of loops in which it is the same at every step.
 bool hoist_invariant(Program& program, Notes& notes);
+
+/// Collects elements that are kept alike at every step of the loops around before these.
+bool sift_invariant(Region& region, Notes& notes);
 
 }  // namespace twill

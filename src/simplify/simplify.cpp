@@ -32,6 +32,7 @@ constexpr std::array passes = {
     Pass{"row lengths", everywhere<count_rows>},
     Pass{"rows", everywhere<find_rows>},
     Pass{"hoist", hoist_invariant},
+    Pass{"sift", everywhere<sift_invariant>},
     Pass{"blocks", everywhere<open_blocks>},
     Pass{"common", share_stages},
     Pass{"buckets", everywhere<fold_buckets>},
@@ -41,6 +42,7 @@ constexpr std::array passes = {
     Pass{"copies", everywhere<remove_copies>},
     Pass{"branches", everywhere<join_branches>},
     Pass{"remember", everywhere<remember_values>},
+    Pass{"asked", everywhere<sink_as_asked>},
     Pass{"vertical", everywhere<fuse_vertically>},
     Pass{"positions", everywhere<count_positions>},
 };
