@@ -24,6 +24,14 @@ struct Found {
 };
 
 const Found found[] = {
+    {"AKeyInASmallArrayOfVectors", R"(
+      def f(a: i32[N, M]) -> g {
+        d[i < N, j < 4] = fold(+, k < M) 0i32
+        stage s(k < N, i < N) {
+          out g: i64[born total] offsets o: i64[len + 1] keys g_keys: i32[born len] key i32(d[k, 1] != 0) = group(k) group(i) i
+        }
+      }
+    )"},
     {"AFunctionOfAConstantUnderStrict", R"(
       strict def f(x: f32[N]) -> v { v[i] = x[i] + cosh(1.0f32) }
     )"},

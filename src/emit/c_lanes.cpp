@@ -55,6 +55,39 @@ void for_each_read(Expr root, const std::function<void(ArrayId)>& action) {
   });
 }
 
+/// Arrays that statements read which are no Put: keys, conditions, what is appended, bounds, effects.
+void for_each_other_read(const Code& list, const std::function<void(ArrayId)>& action) {
+  const auto read = [&](Expr e) { for_each_read(e, action); };
+  for (const Statement& statement : list) {
+    std::visit(
+        [&](const auto& s) {
+          using Kind = std::decay_t<decltype(s)>;
+          if constexpr (requires { s.condition; }) read(s.condition);
+          if constexpr (requires { s.key; }) read(s.key);
+          if constexpr (requires { s.init; }) read(s.init);
+          if constexpr (requires { s.count; } && std::is_same_v<Kind, Fetch>) read(s.count);
+          if constexpr (requires { s.lo; }) {
+            read(s.lo);
+            read(s.hi);
+          }
+          if constexpr (requires { s.value; } && !std::is_same_v<Kind, Put>) read(s.value);
+          if constexpr (std::is_same_v<Kind, Lookup>)
+            for (const Push& push : s.if_new) read(push.value);
+          if constexpr (std::is_same_v<Kind, Perform>) {
+            read(s.effect.guard);
+            for (const auto& argument : s.effect.arguments)
+              if (const Expr* value = std::get_if<Expr>(&argument)) read(*value);
+          }
+          if constexpr (requires { s.body; }) for_each_other_read(s.body, action);
+          if constexpr (requires { s.then; }) {
+            for_each_other_read(s.then, action);
+            for_each_other_read(s.otherwise, action);
+          }
+        },
+        statement.kind);
+  }
+}
+
 /// The nodes of a value that every lane has one of: they move with it, or a vector is read for them.
 std::unordered_set<const Node*> wide_nodes(Expr root, DimId lane,
                                            const std::function<bool(ArrayId)>& is_vector) {
@@ -117,6 +150,7 @@ void CLanes::find(const Code& list) {
     if (const Literal* extent = as<Literal>(program_[local->array].shape.front()))
       candidates[local->array] = extent->value.i;
   }
+  for_each_other_read(list, [&](ArrayId array) { candidates.erase(array); });
   // A loop that cannot be written with vectors needs its arrays as they are, and so do the loops that share
   // some of them.
   for (std::size_t before = 0; before != candidates.size();) {
