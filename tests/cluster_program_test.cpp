@@ -1,4 +1,5 @@
 // The best clusters of programs: where greedy choices are not the best, and never more bytes than theirs.
+#include "base/files.h"
 #include "cluster/cluster.h"
 #include "cluster/program_problem.h"
 #include "cluster/run_order.h"
@@ -347,7 +348,80 @@ TEST(OptimalClusters, NoOthersCostLessUnderAnyOfTheCosts) {
   EXPECT_GT(better, 20);
 }
 
+/// All ways to put stages together, by number of their cluster.
+void for_each_partition(std::size_t count, const std::function<void(const std::vector<int>&)>& action) {
+  std::vector<int> cluster(count);
+  const std::function<void(std::size_t, int)> place = [&](std::size_t k, int clusters) {
+    if (k == count) return action(cluster);
+    for (int c = 0; c <= clusters; ++c) {
+      cluster[k] = c;
+      place(k + 1, std::max(clusters, c + 1));
+    }
+  };
+  place(0, 0);
+}
+
+/// Another way to find the best: all ways to put stages together that the rules allow, one by one.
+TEST(OptimalClusters, AreThoseOfASearchThroughAllWays) {
+  std::mt19937 rng(5);
+  int programs = 0, gained = 0;
+  while (programs < 25) {
+    const std::string text = random_text(rng, 8);
+    const auto program = simplify(program_of(text)).program;
+    const std::size_t count = program->stages.size();
+    if (count < 4 || count > 7) continue;
+    ++programs;
+    SCOPED_TRACE(text);
+    std::vector<ClusterCost> costs = {ByTime{}};
+    for (const GraphCost cost : graph_costs) costs.emplace_back(cost);
+    for (const ClusterCost& cost : costs) {
+      const bool by_time = std::holds_alternative<ByTime>(cost);
+      double least = std::numeric_limits<double>::infinity(), alone = 0;
+      Program scratch = *program;
+      in_all_regions(scratch, [&](Region& region) {
+        for_each_partition(count, [&](const std::vector<int>& cluster) {
+          Clustering built;
+          const std::vector<int> made =
+              built_clusters(region, {.cluster = cluster, .many_arrays = !by_time, .gathers = true}, built);
+          for (std::size_t a = 0; a < count; ++a)
+            for (std::size_t b = 0; b < a; ++b)
+              if ((made[a] == made[b]) != (cluster[a] == cluster[b])) return;
+          const double costs_this = cost_of(program, built.lists, cost);
+          if (std::set<int>(cluster.begin(), cluster.end()).size() == count) alone = costs_this;
+          least = std::min(least, costs_this);
+        });
+        return false;
+      });
+      const Proof best = *cluster_optimal(*program, cost, {.seconds = 60}).proof;
+      EXPECT_EQ(best.gap(), 0);
+      // By time, stages may also be computed again, which this search does not try.
+      if (by_time)
+        EXPECT_LE(best.cost, least * (1 + 1e-9));
+      else
+        EXPECT_EQ(best.cost, least);
+      gained += best.cost < alone;
+    }
+  }
+  EXPECT_GT(gained, 50);
+}
+
+/// The three programs of the literature, for the costs (e) and (f).
+TEST(OptimalClusters, OfTheLargeProgramsAreProven) {
+  for (const auto& [file, name] : {std::pair("attention", "flash"), std::pair("lulesh", "lulesh_step"),
+                                   std::pair("multigrid", "vcycle")}) {
+    const std::string path = fmt::format("{}/examples/{}.twill", TWILL_ROOT, file);
+    const Module module = parse(path, read_file(path));
+    const auto program = simplify(std::make_shared<const Program>(*module.find(name))).program;
+    for (const ClusterCost& cost : {ClusterCost(ByTime{}), ClusterCost(GraphCost::ReadsWrites)}) {
+      const Clustering best = cluster_optimal(*program, cost, {.seconds = 60});
+      EXPECT_EQ(best.proof->gap(), 0) << name;
+      EXPECT_FALSE(best.proof->out_of_time) << name;
+    }
+  }
+}
+
 }  // namespace
+
 /// Things 0 … 4, of which 1 waits for 0, 2 for 1, and 4 for 3.
 TEST(RunOrder, WhatIsOneWaitsForWhatItsPartsWaitFor) {
   std::map<int, std::set<int>> before = {{1, {0}}, {2, {1}}, {4, {3}}};
