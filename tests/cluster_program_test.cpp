@@ -1,6 +1,7 @@
 // The best clusters of programs: where greedy choices are not the best, and never more bytes than theirs.
 #include "base/files.h"
 #include "cluster/cluster.h"
+#include "cluster/facts.h"
 #include "cluster/program_problem.h"
 #include "cluster/run_order.h"
 #include "driver/agree.h"
@@ -403,6 +404,54 @@ TEST(OptimalClusters, AreThoseOfASearchThroughAllWays) {
     }
   }
   EXPECT_GT(gained, 50);
+}
+
+/// What every reader needs of the array `a`: the demand, the reach, what tiles of 10 compute again in
+/// percent.
+std::map<std::string, std::string> demands_of(const std::string& text) {
+  Program program = *program_of(text);
+  std::map<std::string, std::string> found;
+  in_all_regions(program, [&](Region& region) {
+    for (const EdgeFacts& facts : facts_of(region, {})) {
+      std::string text_of = std::string(name_of(facts.demand));
+      for (const auto& along : facts.reach)
+        text_of += along ? fmt::format(" {}:{}", along->before, along->after) : " all";
+      if (const auto again = facts.again(10)) text_of += fmt::format(" {:.0f}%", 100 * *again);
+      found[region.stages[static_cast<std::size_t>(facts.reader)].name] =
+          text_of + fmt::format(" depth {}{}", facts.depth, facts.why ? ", " + facts.why->code : "");
+    }
+    return false;
+  });
+  return found;
+}
+
+TEST(EdgeFacts, SayWhatReadersNeed) {
+  using testing::ElementsAre, testing::Pair;
+  EXPECT_THAT(
+      demands_of(R"(
+    def f(x: f64[N, M], p: i64[N]) -> (same, left, both, window, part, row, column, at, one, inside) {
+      a[i, j] = x[i, j] * 2
+      same[i, j] = a[i, j] + 1
+      left[i, j] = a[i, clamp(j - 1)]
+      both[i, j] = a[clamp(i - 1), j] + a[clamp(i + 2), j]
+      window[i, j] = sum(k < 5) a[i, clamp(j + k - 2)]
+      part[i < N / 2, j < M] = a[2 * i, j]
+      row[i] = sum(j) a[i, j]
+      column[j] = sum(i) a[i, j]
+      at[i] = a[p[i], clamp(0)]
+      one[i < N] = a[clamp(0), clamp(0)]
+      stage inside(i < N) {
+        out inside: f64[N] at [i] = cat(i) s
+        block { s = sum(j) a[i, j] }
+      }
+    })"),
+      ElementsAre(Pair("at", "indexed all all depth 0, shared"),
+                  Pair("both", "halo 1:2 0:0 30% depth 0, other-element"),
+                  Pair("column", "whole all 0:0 depth 0, range"), Pair("inside", "opaque depth 0, block"),
+                  Pair("left", "shifted 0:0 1:0 10% depth 1"),
+                  Pair("one", "whole all all depth 0, other-element"),
+                  Pair("part", "strided all 0:0 depth 0, range"), Pair("row", "whole 0:0 all depth 2"),
+                  Pair("same", "identity 0:0 0:0 0% depth 2"), Pair("window", "halo 0:0 2:2 40% depth 1")));
 }
 
 /// The three programs of the literature, for the costs (e) and (f).

@@ -489,6 +489,23 @@ TEST_F(Command, ClusterCutsPrograms) {
                        "\n"));
 }
 
+TEST_F(Command, ClusterShowsEdges) {
+  const std::string file = line_.file("blur.twill", R"(def blur(x: f32[N], p: i32[M]) -> (z, g) {
+  y[i] = x[i] * 2
+  z[i] = sum(k < 3) y[clamp(i + k - 1)]
+  g[j] = z[p[j]]
+})");
+  expect({"cluster", file, "--edges"}, 0,
+         "edge    array  demand   reach (again, tiles of 32)  depth\n"
+         "z -> g  z      indexed  all                         0      'z' is not computed in the order of "
+         "'g': 'z' is "
+         "needed elsewhere as well (shared)\n");
+  EXPECT_THAT(
+      line_.twill({"cluster", file, "--edges", "--json", "--size", "N=1000"}).output,
+      StartsWith(
+          R"([{"maker":"z","reader":"g","array":"z","demand":"indexed","bytes":4000.0,"reach":[null],)"));
+}
+
 TEST_F(Command, ClusterWritesWhatItSolves) {
   const std::string model = line_.path("model.lp"), nothing = line_.path("nothing.lp");
   EXPECT_EQ(line_.twill({"cluster", line_.file("trap.twill", trap), "--cost", "e", "--lp", model}).status, 0);

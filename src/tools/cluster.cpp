@@ -1,14 +1,19 @@
 // `twill cluster`: the best way to cut a program, or a bare fusion graph, into passes.
 #include "cluster/cluster.h"
 #include "base/files.h"
+#include "cluster/facts.h"
 #include "cluster/optimal.h"
 #include "driver/fusion_report.h"
+#include "simplify/layout.h"
+#include "simplify/simplify.h"
 #include "tools/command.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -50,12 +55,15 @@ constexpr const char* footer =
     "  twill cluster --graph graph.json --cost d --json\n"
     "  twill cluster --graph graph.json --lp model.lp";
 
+/// Of tiles whose overlap is shown.
+constexpr std::int64_t tile_side = 32;
+
 struct ClusterOptions {
   Source source;
   std::vector<std::string> sizes;
   std::string graph, cost, by = "optimal", lp, solver;
   double seconds = 2;
-  bool json = false;
+  bool json = false, edges = false;
 };
 
 GraphCost graph_cost_named(const std::string& letter) {
@@ -139,6 +147,71 @@ std::vector<std::vector<std::string>> clusters_of(std::span<const ClusterSets> l
       for (const StageSet& set : cluster) result.back().insert(result.back().end(), set.begin(), set.end());
     }
   return result;
+}
+
+/// A row of facts about an edge, in words.
+std::array<std::string, 6> row_of(const Region& region, const EdgeFacts& facts) {
+  const auto name = [&](int stage) { return region.stages[static_cast<std::size_t>(stage)].name; };
+  std::string reach;
+  for (const auto& along : facts.reach) {
+    if (!reach.empty()) reach += ", ";
+    reach += !along ? "all" : *along == Reach{} ? "0" : fmt::format("-{}..+{}", along->before, along->after);
+  }
+  const auto again = facts.again(tile_side);
+  return {fmt::format("{} -> {}", name(facts.maker), name(facts.reader)),
+          region.program[facts.array].name,
+          std::string(name_of(facts.demand)),
+          reach.empty() ? "-" : reach + (again && *again > 0 ? fmt::format(" ({:.1f} %)", 100 * *again) : ""),
+          std::to_string(facts.depth),
+          facts.why ? fmt::format("{} ({})", facts.why->text, facts.why->code) : "may share a loop"};
+}
+
+/// What is known of every edge before anything is chosen.
+int show_edges(const ClusterOptions& options) {
+  const Module module = read_module(options.source);
+  auto written = std::make_shared<const Program>(find_definition(module, options.source));
+  const KnownSizes known = known_sizes(options.sizes, *written);
+  Program program = options.by == "none" ? *written : *lay_out(simplify(written).program).program;
+  std::vector<std::array<std::string, 6>> rows = {
+      {"edge", "array", "demand", fmt::format("reach (again, tiles of {})", tile_side), "depth", ""}};
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  in_all_regions(program, [&](Region& region) {
+    for (const EdgeFacts& facts : facts_of(region, known)) {
+      rows.push_back(row_of(region, facts));
+      nlohmann::ordered_json reach = nlohmann::ordered_json::array();
+      for (const auto& along : facts.reach) {
+        if (along)
+          reach.push_back({along->before, along->after});
+        else
+          reach.push_back(nullptr);
+      }
+      json.push_back({{"maker", region.stages[static_cast<std::size_t>(facts.maker)].name},
+                      {"reader", region.stages[static_cast<std::size_t>(facts.reader)].name},
+                      {"array", region.program[facts.array].name},
+                      {"demand", name_of(facts.demand)},
+                      {"bytes", facts.bytes},
+                      {"reach", reach},
+                      {"depth", facts.depth},
+                      {"fusible", !facts.why},
+                      {"why", facts.why ? facts.why->text : ""}});
+    }
+    return false;
+  });
+  if (options.json) {
+    fmt::print("{}\n", json.dump());
+    return 0;
+  }
+  std::array<std::size_t, 6> widths{};
+  for (const auto& row : rows)
+    for (std::size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], row[k].size());
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t k = 0; k + 1 < row.size(); ++k) line += fmt::format("{:<{}}  ", row[k], widths[k]);
+    line += row.back();
+    line.erase(line.find_last_not_of(' ') + 1);
+    fmt::print("{}\n", line);
+  }
+  return 0;
 }
 
 /// The clusters of every list of stages, the program's own first.
@@ -233,6 +306,7 @@ int cluster(const ClusterOptions& options) {
     usage("E0703", "either a program or --graph is required",
           "`twill cluster --help` shows how it is called");
   if (!options.graph.empty()) return cluster_graph(options);
+  if (options.edges) return show_edges(options);
   return cluster_program(options);
 }
 
@@ -262,6 +336,8 @@ Action add_cluster(CLI::App& app) {
   app.add_option("--lp", options->lp,
                  "Write the linear program that is solved to this file; if there are more, beside it")
       ->type_name("FILE");
+  app.add_flag("--edges", options->edges,
+               "Instead of clusters, what is known of a program's edges before anything is chosen");
   app.add_flag("--json", options->json, "One JSON object");
   app.footer(footer);
   return [options] { return cluster(*options); };
