@@ -123,7 +123,7 @@ TEST(Bench, SmallCasesHaveTheirOwnSizesAndAreNotHeldToTheFloor) {
     return list;
   };
   EXPECT_EQ(sizes("dot"), (std::vector<std::string>{"24", "24", "576"}));
-  EXPECT_EQ(sizes("scan"), (std::vector<std::string>{"24"}));
+  EXPECT_EQ(sizes("scan"), (std::vector<std::string>{"24", "24", "24"}));
   EXPECT_EQ(sizes("histogram"), (std::vector<std::string>{"24 u8"}));
   BenchOptions options = small_options();
   options.suites = {"stencil"};

@@ -24,14 +24,6 @@ struct Found {
 };
 
 const Found found[] = {
-    {"AKeyInASmallArrayOfVectors", R"(
-      def f(a: i32[N, M]) -> g {
-        d[i < N, j < 4] = fold(+, k < M) 0i32
-        stage s(k < N, i < N) {
-          out g: i64[born total] offsets o: i64[len + 1] keys g_keys: i32[born len] key i32(d[k, 1] != 0) = group(k) group(i) i
-        }
-      }
-    )"},
     {"AFunctionOfAConstantUnderStrict", R"(
       strict def f(x: f32[N]) -> v { v[i] = x[i] + cosh(1.0f32) }
     )"},
@@ -349,6 +341,14 @@ const Found found[] = {
         a = [ v | v in x, v > 3 ]
         b = [ i + k | i < N, k < len(a) ]
         s = sum [ v | v in concat(a, b) ]
+      }
+    )"},
+    {"AKeyInASmallArrayOfVectors", R"(
+      def f(a: i32[N, M]) -> g {
+        d[i < N, j < 4] = fold(+, k < M) 0i32
+        stage s(k < N, i < N) {
+          out g: i64[born total] offsets o: i64[len + 1] keys g_keys: i32[born len] key i32(d[k, 1] != 0) = group(k) group(i) i
+        }
       }
     )"},
 };

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "emit/nest.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
 #include "plan/legality.h"
@@ -280,9 +281,11 @@ TEST(Schedule, CountsPassesLoopsAndBuffers) {
   EXPECT_EQ(schedule->passes, 4);
   EXPECT_EQ(schedule->loops, 8);
   EXPECT_EQ(schedule->buffers, 3);
-  // m and e are needed by later stages, so they die there: m after e, e and s after y.
+  // m and e are needed by later stages, so they die there: m after e, s after y, which takes e's memory over.
   EXPECT_EQ(schedule->body.passes[1].dies.size(), 1U);
-  EXPECT_EQ(schedule->body.passes[3].dies.size(), 2U);
+  EXPECT_EQ(schedule->body.passes[3].dies.size(), 1U);
+  EXPECT_EQ(schedule->plan.blocks.front().clusters[3].stores,
+            (std::vector<Store>{{0, 0, Keep::Alias, -1, "e"}}));
 }
 
 TEST(Schedule, UpdatesInPlaceWhereNobodyNeedsTheOldVersion) {
@@ -293,11 +296,54 @@ TEST(Schedule, UpdatesInPlaceWhereNobodyNeedsTheOldVersion) {
   EXPECT_EQ(schedule->body.passes[1].stages[0].outputs[0].keep, Keep::Alias);
 }
 
-/// What becomes of a program if the plan does not mention one of its stages.
+/// Every point of a stage overwrites the element that it reads, of an array that nobody needs any more.
+TEST(Plan, OneArrayTakesOverTheMemoryOfAnother) {
+  const auto refusal = [](const std::string& text, const std::string& over, int output = 0) {
+    const auto program = program_of(text);
+    Plan plan = default_plan(*program, two_cores()).plan;
+    Cluster& last = plan.blocks.front().clusters.back();
+    std::erase_if(last.stores,
+                  [&](const Store& store) { return store.output == output || !store.over.empty(); });
+    last.stores.push_back({0, output, Keep::Alias, -1, over});
+    const auto schedule = elaborate(program, two_cores(), plan);
+    return schedule ? "" : schedule.why().code + ": " + schedule.why().text;
+  };
+  const std::string start = "def f(x: f32[N]) -> y { a[i] = x[i] * 2\n ",
+                    no = "illegal-alias: 'y' is not in the memory of ";
+  EXPECT_EQ(refusal(start + "y[i] = a[i] + x[i] }", "a"), "");
+  EXPECT_EQ(refusal(start + "y[i] = a[i] + x[i] }", "b"), no + "'b': its stage does not read that");
+  EXPECT_EQ(refusal(start + "y[i] = a[i] + x[i] }", "x"), no + "'x': that is needed for something else");
+  EXPECT_EQ(refusal(start + "y[i] = a[i] + a[clamp(i - 1)] }", "a"),
+            no + "'a': other elements of that are read");
+  EXPECT_EQ(refusal(start + "y[i] = f64(a[i]) }", "a"), no + "'a': they have different forms");
+  EXPECT_EQ(refusal(start + "y[i] = scan(+, i) a[i] }", "a"), no + "'a': it is no map");
+  EXPECT_EQ(refusal("def f(x: f32[N]) -> (a, y) { a[i] = x[i] * 2\n y[i] = a[i] + 1 }", "a"),
+            no + "'a': that is needed for something else");
+  EXPECT_EQ(refusal("def f(x: f32[N]) -> (y, z) { a[i] = x[i] * 2\n stage t(i < N) {\n"
+                    " out y: f32[N] at [i] = cat(i) a[i] + 1\n out z: f32[N] at [i] = cat(i) a[i] * 3 } }",
+                    "a"),
+            "illegal-alias: 'a' is read after it was overwritten");
+  EXPECT_EQ(refusal("def f(x: f32[N]) -> (y, z) { a[i] = x[i] * 2\n stage t(i < N) {\n"
+                    " out y: f32[N] at [i] = cat(i) a[i] + 1\n out z: f32[N] at [i] = cat(i) a[i] * 3 } }",
+                    "a", 1),
+            "");
+  // A whole chain is in the memory of its result.
+  const auto program =
+      program_of("def f(x: f32[N]) -> y { a[i] = x[i] * 2\n b[i] = a[i] + 1\n y[i] = b[i] * b[i] }");
+  const auto schedule = elaborate(program, two_cores(), default_plan(*program, two_cores()).plan);
+  ASSERT_TRUE(schedule);
+  EXPECT_EQ(build_nest(*schedule).memory_of.size(), 2U);
+  EXPECT_TRUE(plan_from_json(to_json(schedule->plan)) == schedule->plan);
+}
+
+/// What becomes of a program if the plan does not mention one of its stages. Its readers need other arrays
+/// then, and longer, so nothing is taken over.
 Result<Schedule, Reason> without(const std::shared_ptr<const Program>& program, const std::string& stage) {
   Plan plan = default_plan(*program, two_cores()).plan;
   std::erase_if(plan.blocks.front().clusters,
                 [&](const Cluster& cluster) { return cluster.instances.front().name() == stage; });
+  for (Cluster& cluster : plan.blocks.front().clusters)
+    std::erase_if(cluster.stores, [](const Store& store) { return !store.over.empty(); });
   return elaborate(program, two_cores(), plan);
 }
 

@@ -250,7 +250,8 @@ class Elaboration {
   }
 
   void count_buffers(const Output& output, const OutputSchedule& scheduled) {
-    if (scheduled.keep != Keep::Full) return;
+    // What takes over memory is an array of its own all the same.
+    if (is_local(scheduled.keep) || (scheduled.keep == Keep::Alias && output.into)) return;
     for (ArrayId array : scheduled.arrays(output)) {
       const bool is_result =
           std::find(program_.results.begin(), program_.results.end(), array) != program_.results.end();
