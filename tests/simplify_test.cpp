@@ -826,6 +826,22 @@ TEST_P(Simplify, MeansTheSameAndIsSimpler) {
   }
 }
 
+/// A value of sixty parts that are used twice each has 2^60 paths; what it begins with is collected once.
+TEST(SimplifySifts, SharedValuesAreLookedAtOnce) {
+  std::string value = "let a0 = u in ";
+  for (int k = 1; k < 60; ++k) {
+    const std::string before = "a" + std::to_string(k - 1);
+    value += "let a" + std::to_string(k) + " = " + before + " * " + before + " + 1 in ";
+  }
+  const auto program = std::make_shared<const Program>(
+      parse_program("case", "def f(x: i64[N], n: i64) -> p {\n  p = [ " + value +
+                                "a59 + i | i < n, u in x, u * u * u * u * u % 7 == 1, x[clamp(u % 3)] > 2, "
+                                "u * u * u * u % 5 < 2, u % 3 * u % 11 > 1 ]\n}"));
+  const auto simplified = simplify(program).program;
+  ASSERT_EQ(simplified->stages.size(), 2U);
+  EXPECT_EQ(simplified->stages.front().name, "p_kept");
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Simplify, testing::ValuesIn(cases), name_of_case);
 
 }  // namespace twill

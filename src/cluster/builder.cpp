@@ -224,10 +224,8 @@ std::optional<Reason> ClusterBuilder::why_more_work(int first, int second) const
 }
 
 /// A plan names the stages of a set, and not which of them were joined first; for most sets that is no
-/// matter.
-std::optional<Reason> ClusterBuilder::why_not_in_any_order(const Set& first, const Set& second,
-                                                           bool gathers) const {
-  if (!gathers || first.members.size() + second.members.size() < 3) return std::nullopt;
+/// matter. Why can they not be joined one by one?
+std::optional<Reason> ClusterBuilder::why_not_in_turn(const Set& first, const Set& second) const {
   std::vector<int> members = first.members;
   members.insert(members.end(), second.members.begin(), second.members.end());
   std::sort(members.begin(), members.end());
@@ -246,8 +244,12 @@ std::optional<Reason> ClusterBuilder::join(int a, int b, bool siblings) {
   if (auto apart = why_not_one(first, second, a, b, siblings)) return apart;
   const bool gathers = first.gathers || second.gathers ||
                        !gathered_outputs(joiner_[first.holder], joiner_[second.holder]).empty();
-  if (auto apart = why_not_in_any_order(first, second, gathers)) return apart;
+  const bool in_turn =
+      first.in_turn && second.members.size() == 1 && first.members.back() < second.members.front();
+  if (gathers && !in_turn)
+    if (auto apart = why_not_in_turn(first, second)) return apart;
   second.gathers = gathers;
+  second.in_turn = in_turn;
   const std::string before = joiner_[first.holder].name, after = joiner_[second.holder].name;
   result_.done.push_back({siblings ? "horizontal" : "vertical",
                           {before, after},

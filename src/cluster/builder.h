@@ -37,11 +37,12 @@ class ClusterBuilder {
 
  private:
   /// Stages that are one. `holder`: the position that holds the joined stage. `gathers`: some of them compute
-  /// what they read where data say.
+  /// what they read where data say. `in_turn`: they were joined one by one, in the order of the program.
   struct Set {
     std::vector<int> members;
     int holder;
     bool gathers = false;
+    bool in_turn = true;
   };
 
   static std::size_t index(int position) { return static_cast<std::size_t>(position); }
@@ -55,7 +56,7 @@ class ClusterBuilder {
   bool may_fuse(int a, int b) const;
   std::optional<Reason> why_not_one(const Set& first, const Set& second, int a, int b, bool siblings) const;
   std::optional<Reason> why_more_work(int first, int second) const;
-  std::optional<Reason> why_not_in_any_order(const Set& first, const Set& second, bool gathers) const;
+  std::optional<Reason> why_not_in_turn(const Set& first, const Set& second) const;
   std::optional<Reason> join(int a, int b, bool siblings);
   std::size_t streams(int first, int second) const;
   bool walks_too_many(int first, int second) const;

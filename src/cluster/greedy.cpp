@@ -4,7 +4,9 @@
 #include "cluster/program_problem.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
 
 namespace twill {
 
@@ -64,15 +66,24 @@ std::vector<int> pair_by_pair(Region& region, Greed greed) {
   std::vector<int> clusters(region.stages.size());
   std::iota(clusters.begin(), clusters.end(), 0);
   std::size_t count = clusters.size();
+  std::map<int, std::set<int>>
+      refused;  // by a cluster that gets no larger: those that it was not joined with
   for (const auto& [first, second] : pairs_of(region, greed)) {
     const int from = clusters[at(first)], to = clusters[at(second)];
-    if (from == to) continue;
+    if (from == to || refused[from].contains(to)) continue;
     std::vector<int> tried = clusters;
     std::replace(tried.begin(), tried.end(), from, to);
     // Stages with different numbers stay apart, so as many clusters as there are numbers are the same ones.
     Clustering nothing;
     const std::vector<int> built = built_clusters(region, {.cluster = tried}, nothing);
-    if (std::set<int>(built.begin(), built.end()).size() != count - 1) continue;
+    if (std::set<int>(built.begin(), built.end()).size() != count - 1) {
+      refused[from].insert(to);
+      refused[to].insert(from);
+      continue;
+    }
+    // It is another one now.
+    for (const int other : refused[to]) refused[other].erase(to);
+    refused.erase(to);
     clusters = std::move(tried);
     --count;
   }

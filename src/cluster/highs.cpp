@@ -67,7 +67,7 @@ class Highs : public LinearSolver {
                        std::span<const double> start) const override {
     const Handle highs = load(model, seconds, true);
     if (!start.empty()) f_.start(highs.get(), start.data(), nullptr, nullptr, nullptr);
-    if (!ran(highs)) return {.bound = -std::numeric_limits<double>::infinity()};
+    if (!ran(highs)) return {.bound = -std::numeric_limits<double>::infinity(), .values = {}};
     LinearSolution solution;
     const int status = f_.status(highs.get());
     solution.proven = status == optimal || status == infeasible;
@@ -93,7 +93,9 @@ class Highs : public LinearSolver {
 
   Handle load(const LinearModel& model, double seconds, bool integers) const {
     Handle highs(f_.create(), Close{&f_});
-    ensure(f_.size_of_int(highs.get()) == sizeof(int), "HiGHS counts in ints");
+    if (f_.size_of_int(highs.get()) != sizeof(int))
+      fail(Fault::System, "E0903", {}, "the solver HiGHS counts in other integers than C's int",
+           "install a library of it with integers of four bytes, or take the other solver: --solver cbc");
     f_.set_switch(highs.get(), "output_flag", 0);
     f_.set_count(highs.get(), "threads", 1);
     f_.set_number(highs.get(), "time_limit", std::max(seconds, 0.01));

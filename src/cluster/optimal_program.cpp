@@ -25,6 +25,9 @@ constexpr int most_choices = 60;
 /// Clusters that are tried to be one although nothing is saved but a pass.
 constexpr int most_merges = 100;
 
+/// Pairs of clusters that are tried to be one, to say why they are not.
+constexpr int most_explained = 50;
+
 /// Stages that are tried to be left out.
 constexpr int most_left_out = 200;
 
@@ -32,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 class Choice {
  public:
-  Choice(Region& region, const ClusterCost& cost, const SolveOptions& options, Clock::time_point start,
+  Choice(Region& region, const ClusterCost& cost, const SolveOptions& options, Clock::time_point& start,
          Clustering& result)
       : start_(start),
         region_(region),
@@ -112,13 +115,16 @@ class Choice {
     result_.done.insert(result_.done.end(), left_out_.begin(), left_out_.end());
     result_.done.insert(result_.done.end(), own.done.begin(), own.done.end());
     result_.not_done.insert(result_.not_done.end(), own.not_done.begin(), own.not_done.end());
-    explain_cuts();
     if (!result_.proof) result_.proof.emplace();
     Proof& proof = *result_.proof;
     proof.cost += best_.cost * unit_;
     proof.bound += bound_ * unit_;
     proof.out_of_time = proof.out_of_time || (seconds_left() <= 0 && best_.cost > bound_ + slack());
     proof.left_out = proof.left_out || !left_out_.empty();
+    // To say why takes its own time.
+    const Clock::time_point chosen = Clock::now();
+    explain_cuts();
+    start_ += Clock::now() - chosen;
   }
 
   /// Why stages of which one waits for the other are not together.
@@ -143,7 +149,7 @@ class Choice {
                     second.place};
     };
     const std::string with = "what they share loops with does not all fit into one";
-    if (seconds_left() <= 0) return reason(with);
+    if (++tried_to_explain_ > most_explained) return reason(with);
     const int from = best_.cluster[at(a)], to = best_.cluster[at(b)];
     std::vector<int> wanted = best_.cluster;
     std::replace(wanted.begin(), wanted.end(), from, to);
@@ -333,14 +339,14 @@ class Choice {
     return false;
   }
 
-  const Clock::time_point start_;
+  Clock::time_point& start_;  // of all lists of a program
   Region& region_;
   const ClusterCost& cost_;
   const SolveOptions& options_;
   Clustering& result_;
   std::vector<Stage> stages_;  // those that are not left out
   std::vector<Reason> left_out_;
-  int tried_left_out_ = 0;
+  int tried_left_out_ = 0, tried_to_explain_ = 0;
   std::optional<ProgramProblem> problem_;  // of the stages that are left
   Built best_;
   double bound_ = 0, unit_ = 1;
@@ -351,7 +357,7 @@ class Choice {
 Clustering cluster_optimal(const Program& program, const ClusterCost& cost, const SolveOptions& options) {
   Clustering result;
   Program scratch = program;
-  const Clock::time_point start = Clock::now();
+  Clock::time_point start = Clock::now();
   in_all_regions(scratch, [&](Region& region) {
     Choice(region, cost, options, start, result).run();
     return false;

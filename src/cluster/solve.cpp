@@ -20,11 +20,12 @@ constexpr int most_rounds = 40;
 
 /// Moves that are tried for every node, before a solver is asked, and at most when it has found no proof.
 constexpr int moves_before = 200, moves_after = 100000;
+constexpr std::size_t most_moves = 1'000'000'000;
 
 /// The solver's share of the time; the rest is for what it could not prove.
 constexpr double solver_share = 0.75;
 
-/// The share of the time for moves before that.
+/// The share of the time that moves before that may take.
 constexpr double first_share = 0.2;
 
 /// What sums of costs are wrong by, at most.
@@ -121,7 +122,14 @@ BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> kn
       }
   };
   std::unique_ptr<LinearSolver> solver;
-  for (const std::vector<int>& part : independent_parts(problem)) {
+  // The small ones first: they leave most of their time to the others.
+  std::vector<std::vector<int>> parts = independent_parts(problem);
+  std::ranges::stable_sort(parts, {}, [](const std::vector<int>& part) { return part.size(); });
+  double nodes_left = 0;
+  for (const std::vector<int>& part : parts) nodes_left += static_cast<double>(part.size());
+  for (const std::vector<int>& part : parts) {
+    const double own_share = static_cast<double>(part.size()) / nodes_left;
+    nodes_left -= static_cast<double>(part.size());
     if (part.size() < 2) continue;
     Evaluator evaluator(problem, part);
     if (auto cluster = best_of_chain(problem, part, in_time)) {
@@ -147,17 +155,19 @@ BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> kn
         least = *cost;
         start_with = chosen.cluster;
       }
-    const auto moves = [&](int each) { return each * static_cast<int>(part.size()); };
-    const auto for_solver = [&] { return std::max(0.0, left() - (1 - solver_share) * options.seconds); };
-    const auto share_used = [&](double share) {
-      return [&, share, from = left()] {
-        return left() > 0 ? (from - left()) / (share * options.seconds) : 1.0;
-      };
+    const auto moves = [&](int each) {
+      return static_cast<int>(
+          std::min<std::size_t>(static_cast<std::size_t>(each) * part.size(), most_moves));
     };
-    start_with = improved(problem, part, std::move(start_with), moves(moves_before), share_used(first_share));
+    const double seconds = left() * own_share, rest_after = left() - seconds;
+    const auto used = [&] { return seconds > 0 ? 1 - (left() - rest_after) / seconds : 1.0; };
+    const auto for_solver = [&] { return std::max(0.0, (solver_share - used()) * seconds); };
+    // What is found does not depend on the clock, unless there is no time for all moves.
+    start_with = improved(problem, part, std::move(start_with), moves(moves_before),
+                          [&] { return used() < first_share ? 0.0 : 1.0; });
     // Every round says more; when it says nothing new, or takes too long, the solver goes on alone.
     double bound = -std::numeric_limits<double>::infinity();
-    for (int round = 0; round < most_rounds && left() > options.seconds / 2; ++round) {
+    for (int round = 0; round < most_rounds && used() < 0.5; ++round) {
       const std::vector<double> relaxed = solver->relax(model, for_solver());
       if (relaxed.empty()) break;
       bound = model.cost_of(relaxed);
@@ -191,9 +201,9 @@ BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> kn
     // As the solver's model counts it: a constant lies between that and what clusters cost.
     double cost = model.cost_of(values);
     const auto before = evaluator.cost_of_all(best.set);
-    if (const double rest = left(); before && rest > 0) {
+    if (const double from = used(); before && from < 1) {
       const std::vector<int> better =
-          improved(problem, part, best.set, moves(moves_after), share_used(rest / options.seconds));
+          improved(problem, part, best.set, moves(moves_after), [&] { return (used() - from) / (1 - from); });
       if (const auto now = evaluator.cost_of_all(better); now && *now < *before) {
         cost += *now - *before;
         take(part, evaluator, better);

@@ -55,14 +55,6 @@ class Builder {
     return std::find(nest_.results.begin(), nest_.results.end(), array) != nest_.results.end();
   }
 
-  ArrayId root(ArrayId array) const {
-    for (auto found = nest_.memory_of.find(array); found != nest_.memory_of.end();
-         found = nest_.memory_of.find(array)) {
-      array = found->second;
-    }
-    return array;
-  }
-
   /// Outputs that are kept in the memory of other arrays, and results of blocks in the place of the outputs
   /// that they are.
   void share_memory(const BlockSchedule& schedule) {
@@ -74,7 +66,7 @@ class Builder {
           const Output& output = stage.stage->outputs[o];
           taken_over_.insert(output.array);
           if (is_result(output.array))
-            nest_.memory_of[root(*over)] = output.array;
+            nest_.memory_of[nest_.memory(*over)] = output.array;
           else
             nest_.memory_of[output.array] = *over;
         }
@@ -95,7 +87,7 @@ class Builder {
 
   bool needs_memory(ArrayId array) const {
     if (taken_over_.contains(array) || standing_.contains(array)) return false;
-    const ArrayId memory = root(array);
+    const ArrayId memory = nest_.memory(array);
     return !is_result(memory) || nest_.born.contains(memory);
   }
 
@@ -104,7 +96,7 @@ class Builder {
     for (const Pass& pass : schedule.passes) {
       append(code, pass.stages.size() == 1 ? one_stage(pass, pass.stages.front()) : shared(pass));
       for (ArrayId array : pass.dies) {
-        const ArrayId memory = root(array);
+        const ArrayId memory = nest_.memory(array);
         const bool own = needs_memory(memory) && !carried_.contains(memory);
         if (own && t_.program()[array].rank() > 0) code.push_back({Free{memory}});
       }
@@ -126,18 +118,18 @@ class Builder {
     around.release = [this, &stage](int branch) { return release(stage, branch); };
     std::set<ArrayId> awaited;
     for (const Output& output : stage.outputs)
-      if (is_chosen(t_.program(), stage, output) && awaited_.insert(root(output.array)).second)
+      if (is_chosen(t_.program(), stage, output) && awaited_.insert(nest_.memory(output.array)).second)
         awaited.insert(output.array);
     around.is_awaited = [&awaited](ArrayId array) { return awaited.contains(array); };
     append(code, StageNest(t_, schedule, pass.loops.chains.front(), pass.grain, std::move(around)).lower());
-    for (const ArrayId array : awaited) awaited_.erase(root(array));
+    for (const ArrayId array : awaited) awaited_.erase(nest_.memory(array));
     return code;
   }
 
   Surroundings surroundings() const {
     Surroundings around;
     around.needs_memory = [this](ArrayId array) { return needs_memory(array); };
-    around.outlives = [this](ArrayId array) { return is_result(root(array)); };
+    around.outlives = [this](ArrayId array) { return is_result(nest_.memory(array)); };
     return around;
   }
 
@@ -200,7 +192,7 @@ class Builder {
       carried_.insert(carry.inside);
       code.push_back({Allocate{carry.inside}});
       code.push_back({Copy{carry.inside, carry.init}});
-      if (root(carry.next) == carry.inside) continue;  // updated in place
+      if (nest_.memory(carry.next) == carry.inside) continue;  // updated in place
       if (changes_places(inner, carry)) {
         code.push_back({Allocate{carry.next}});
         standing_.insert(carry.next);
@@ -278,7 +270,7 @@ class Builder {
     if (t_.program()[array].rank() == 0)
       code.push_back({Local{array, {}}});
     else
-      code.push_back({Allocate{array, is_result(root(array))}});
+      code.push_back({Allocate{array, is_result(nest_.memory(array))}});
     return code;
   }
 
@@ -290,7 +282,7 @@ class Builder {
     for (const std::vector<Carry>* list : {&copied, &assigned}) {
       for (const Carry& carry : *list) {
         const bool from_state = std::any_of(inner.carries.begin(), inner.carries.end(), [&](const Carry& c) {
-          return root(c.inside) == root(carry.next);
+          return nest_.memory(c.inside) == nest_.memory(carry.next);
         });
         const Array next = t_.program()[carry.next];
         if (!from_state) {
@@ -355,7 +347,7 @@ class Builder {
       if (t_.program()[output.array].rank() == 0) {
         append(code, make_room(output.array));
         code.push_back(t_.put(output.array, {}, t_.read(carry->inside)));
-      } else if (has_place || is_result(root(output.array)) || taken.contains(carry->inside)) {
+      } else if (has_place || is_result(nest_.memory(output.array)) || taken.contains(carry->inside)) {
         append(code, make_room(output.array));
         code.push_back({Copy{output.array, carry->inside}});
       } else {
@@ -387,6 +379,12 @@ class Builder {
 }  // namespace twill::nest
 
 namespace twill {
+
+ArrayId nest::Nest::memory(ArrayId array) const {
+  for (auto found = memory_of.find(array); found != memory_of.end(); found = memory_of.find(array))
+    array = found->second;
+  return array;
+}
 
 nest::Nest build_nest(const Schedule& schedule) {
   nest::Nest nest;

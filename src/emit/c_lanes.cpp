@@ -1,6 +1,8 @@
 // Which loops can be written with vector types, and their statements.
 #include "emit/c_lanes.h"
 
+#include "emit/tables.h"
+#include "emit/uses.h"
 #include "program/index_use.h"
 
 #include <algorithm>
@@ -30,26 +32,13 @@ bool computes(const Type& type) { return has_vectors(type) && info(type.scalar()
 void for_each_put(const Code& list, const For* loop,
                   const std::function<void(const Put&, const For*)>& action) {
   for (const Statement& statement : list) {
-    std::visit(
-        [&](const auto& s) {
-          using Kind = std::decay_t<decltype(s)>;
-          if constexpr (std::is_same_v<Kind, Put>) action(s, loop);
-          if constexpr (std::is_same_v<Kind, For>) {
-            for_each_put(s.body, &s, action);
-          } else {
-            if constexpr (requires { s.body; }) for_each_put(s.body, nullptr, action);
-            if constexpr (requires { s.then; }) {
-              for_each_put(s.then, nullptr, action);
-              for_each_put(s.otherwise, nullptr, action);
-            }
-          }
-        },
-        statement.kind);
+    if (const Put* put = std::get_if<Put>(&statement.kind)) action(*put, loop);
+    const For* own = std::get_if<For>(&statement.kind);
+    for_each_code(statement, [&](const Code& inside) { for_each_put(inside, own, action); });
   }
 }
 
 void for_each_read(Expr root, const std::function<void(ArrayId)>& action) {
-  if (!root) return;
   visit(root, [&](Expr node) {
     if (const Read* read = as<Read>(node)) action(read->array);
   });
@@ -57,34 +46,10 @@ void for_each_read(Expr root, const std::function<void(ArrayId)>& action) {
 
 /// Arrays that statements read which are no Put: keys, conditions, what is appended, bounds, effects.
 void for_each_other_read(const Code& list, const std::function<void(ArrayId)>& action) {
-  const auto read = [&](Expr e) { for_each_read(e, action); };
   for (const Statement& statement : list) {
-    std::visit(
-        [&](const auto& s) {
-          using Kind = std::decay_t<decltype(s)>;
-          if constexpr (requires { s.condition; }) read(s.condition);
-          if constexpr (requires { s.key; }) read(s.key);
-          if constexpr (requires { s.init; }) read(s.init);
-          if constexpr (requires { s.count; } && std::is_same_v<Kind, Fetch>) read(s.count);
-          if constexpr (requires { s.lo; }) {
-            read(s.lo);
-            read(s.hi);
-          }
-          if constexpr (requires { s.value; } && !std::is_same_v<Kind, Put>) read(s.value);
-          if constexpr (std::is_same_v<Kind, Lookup>)
-            for (const Push& push : s.if_new) read(push.value);
-          if constexpr (std::is_same_v<Kind, Perform>) {
-            read(s.effect.guard);
-            for (const auto& argument : s.effect.arguments)
-              if (const Expr* value = std::get_if<Expr>(&argument)) read(*value);
-          }
-          if constexpr (requires { s.body; }) for_each_other_read(s.body, action);
-          if constexpr (requires { s.then; }) {
-            for_each_other_read(s.then, action);
-            for_each_other_read(s.otherwise, action);
-          }
-        },
-        statement.kind);
+    if (!std::holds_alternative<Put>(statement.kind))
+      for_each_expr(statement, [&](Expr e) { for_each_read(e, action); });
+    for_each_code(statement, [&](const Code& inside) { for_each_other_read(inside, action); });
   }
 }
 

@@ -117,14 +117,6 @@ std::string CNames::fresh_global(const std::string& wish) {
   return fresh(is_system_function(identifier(wish)) ? wish + "_" : wish);
 }
 
-ArrayId CNames::memory(ArrayId array) const {
-  for (auto found = nest_.memory_of.find(array); found != nest_.memory_of.end();
-       found = nest_.memory_of.find(array)) {
-    array = found->second;
-  }
-  return array;
-}
-
 const std::string& CNames::of(ArrayId array) {
   array = memory(array);
   std::string& name = arrays_[array];

@@ -31,7 +31,7 @@ class CNames {
   /// together; types of one name that differ are the compiler's error.
   std::string record_definitions();
 
-  ArrayId memory(ArrayId array) const;
+  ArrayId memory(ArrayId array) const { return nest_.memory(array); }
 
  private:
   bool is_constant(ArrayId array) const;

@@ -228,6 +228,9 @@ struct Nest {
   std::map<ArrayId, ArrayId> memory_of;  // arrays that live in the memory of another one
   std::map<ArrayId, Box> boxes;          // arrays of which only a part has memory
   Code body;
+
+  /// The array in whose memory this one lives in the end: often itself.
+  ArrayId memory(ArrayId array) const;
 };
 
 }  // namespace twill::nest

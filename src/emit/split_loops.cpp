@@ -88,7 +88,7 @@ class Splitter {
         std::optional<Statement> instead;
         if (plain && loop->by == By::Simd) instead = split_lookups(*loop);
         if (loop->by == By::Seq && loop->step == 1 && loop->reductions.empty())
-          instead = split_running(t_, *loop);
+          instead = split_running(t_, *loop, around_);
         if (!instead && plain && loop->by == By::Seq) instead = transpose_blocks(*loop);
         if (!instead && plain && loop->by == By::Seq) instead = split_scatter(*loop);
         if (!instead && plain && loop->by == By::Simd) instead = without_checks(*loop);
@@ -100,7 +100,10 @@ class Splitter {
       const Positive around = positive_;
       if (const Within* within = std::get_if<Within>(&statement.kind))
         for (const Expr e : within->positive) add_positive(e, positive_);
+      const std::size_t loops = around_.size();
+      if (const For* loop = std::get_if<For>(&statement.kind)) around_.push_back(loop->index);
       for_each_code(statement, [&](Code& inside) { code(inside); });
+      around_.resize(loops);
       positive_ = around;
     }
   }
@@ -113,7 +116,7 @@ class Splitter {
       const Put* put = std::get_if<Put>(&statement.kind);
       if (!put || put->op || !put->checked.empty()) return std::nullopt;
       all.add(put->value);
-      written.insert(memory(put->array));
+      written.insert(t_.nest().memory(put->array));
     }
     std::vector<Expr> lookups = std::move(all.found);
     std::erase_if(lookups, [&](Expr e) { return reads_any(e, written) || !mentions(e, loop.index); });
@@ -258,7 +261,7 @@ class Splitter {
       return std::nullopt;
     const Put* put = std::get_if<Put>(&row->body.front().kind);
     if (!put || put->op || !put->checked.empty() || !put->value->type.is_scalar() ||
-        !has_place_of_its_own(*put, *row, loop) || reads_any(put->value, {memory(put->array)}) ||
+        !has_place_of_its_own(*put, *row, loop) || reads_any(put->value, {t_.nest().memory(put->array)}) ||
         !is_column(put->value, *row, loop))
       return std::nullopt;
 
@@ -359,7 +362,7 @@ class Splitter {
     }
     int work = 0;
     for (const Expr* part : parts) {
-      if (reads_any(*part, {memory(put.array)})) return std::nullopt;
+      if (reads_any(*part, {t_.nest().memory(put.array)})) return std::nullopt;
       visit(*part, [&](Expr node) {
         const bool computes = as<Apply>(node) || as<Invoke>(node) ||
                               (as<Cast>(node) && node->args[0]->type.is_float() && !node->type.is_float());
@@ -440,25 +443,18 @@ class Splitter {
     return array;
   }
 
-  /// The array in whose memory this one lives.
-  ArrayId memory(ArrayId array) const {
-    const auto& memory_of = t_.nest().memory_of;
-    for (auto found = memory_of.find(array); found != memory_of.end(); found = memory_of.find(array))
-      array = found->second;
-    return array;
-  }
-
   bool reads_any(Expr root, const std::set<ArrayId>& arrays) const {
     bool found = false;
     visit(root, [&](Expr node) {
       const Read* read = as<Read>(node);
-      found = found || (read && arrays.contains(memory(read->array)));
+      found = found || (read && arrays.contains(t_.nest().memory(read->array)));
     });
     return found;
   }
 
   Tables& t_;
-  Positive positive_;  // extents, here
+  Positive positive_;          // extents, here
+  std::vector<DimId> around_;  // indices of the loops around
 };
 
 }  // namespace

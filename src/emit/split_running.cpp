@@ -25,7 +25,8 @@ constexpr int least_work = 2;
 
 class Running {
  public:
-  Running(Tables& tables, const For& loop) : t_(tables), loop_(loop) {}
+  Running(Tables& tables, const For& loop, std::span<const DimId> around)
+      : t_(tables), loop_(loop), around_(around) {}
 
   std::optional<Statement> split() {
     const Literal *lo = as<Literal>(loop_.lo), *hi = as<Literal>(loop_.hi);
@@ -39,6 +40,7 @@ class Running {
       lanes.reductions = reductions();
       code.push_back({std::move(lanes)});
     } else {
+      if (!sums_.empty() && is_row()) return std::nullopt;
       in_chunks(code);
     }
     if (positive_.empty() && code.size() == 1) return std::move(code.front());
@@ -79,6 +81,15 @@ class Running {
     return found;
   }
 
+  bool is_row() const {
+    return std::ranges::any_of(puts_, [&](const Put* put) {
+      return std::ranges::any_of(around_, [&](DimId index) {
+        return mentions(put->value, index) ||
+               std::ranges::any_of(put->at, [&](Expr at) { return mentions(at, index); });
+      });
+    });
+  }
+
   bool is_read(ArrayId array, std::size_t from, std::size_t to) const {
     for (std::size_t k = from; k < to; ++k) {
       if (reads(puts_[k]->value, {array})) return true;
@@ -88,26 +99,19 @@ class Running {
     return false;
   }
 
-  /// The array in whose memory this one lives.
-  ArrayId memory(ArrayId array) const {
-    const auto& memory_of = t_.nest().memory_of;
-    for (auto found = memory_of.find(array); found != memory_of.end(); found = memory_of.find(array))
-      array = found->second;
-    return array;
-  }
-
   /// Folds, sums that nobody reads, and the rest; false if there is something else.
   bool sort_out() {
     std::set<ArrayId> running, written;
     std::map<ArrayId, int> times;
-    for (const Put* put : puts_) ++times[memory(put->array)];
+    for (const Put* put : puts_) ++times[t_.nest().memory(put->array)];
     for (std::size_t k = 0; k < puts_.size(); ++k) {
       const Put& put = *puts_[k];
-      if (!put.checked.empty() || !put.value->type.is_scalar() || times[memory(put.array)] != 1) return false;
+      if (!put.checked.empty() || !put.value->type.is_scalar() || times[t_.nest().memory(put.array)] != 1)
+        return false;
       if (!put.at.empty()) {
         const auto moves = [&](Expr at) { return factor_of(at, loop_.index).value_or(0) != 0; };
         if (put.op || std::ranges::none_of(put.at, moves)) return false;
-        written.insert(memory(put.array));
+        written.insert(t_.nest().memory(put.array));
         others_.push_back(&put);
       } else if (locals_.contains(put.array)) {
         if (put.op) return false;
@@ -134,7 +138,7 @@ class Running {
     const auto look = [&](Expr root) {
       visit(root, [&](Expr node) {
         const Read* read = as<Read>(node);
-        apart = apart && !(read && written.contains(memory(read->array)));
+        apart = apart && !(read && written.contains(t_.nest().memory(read->array)));
       });
     };
     for (const Put* put : puts_) {
@@ -269,6 +273,7 @@ class Running {
 
   Tables& t_;
   const For& loop_;
+  std::span<const DimId> around_;
   DimId up_;  // the index of a loop from left to right
   std::vector<Expr> positive_;
   std::vector<const Put*> puts_, sums_, others_;
@@ -278,8 +283,8 @@ class Running {
 
 }  // namespace
 
-std::optional<Statement> split_running(Tables& tables, const For& loop) {
-  return Running(tables, loop).split();
+std::optional<Statement> split_running(Tables& tables, const For& loop, std::span<const DimId> around) {
+  return Running(tables, loop, around).split();
 }
 
 }  // namespace twill::nest

@@ -11,7 +11,8 @@ namespace twill::nest {
 /// the fold. Here such a loop takes a few points at a time: what is folded is computed in lanes; the fold
 /// goes from point to point, in groups of which only the last one is waited for, if it may; and what is made
 /// of it is computed in lanes again. A first pass that only adds up is one for lanes. Nothing if the loop is
-/// none of these.
-std::optional<Statement> split_running(Tables& tables, const For& loop);
+/// none of these. Sums that are put together from lanes cost as much as a few hundred points: not for every
+/// row of an array, which is a loop that mentions the index of one around it.
+std::optional<Statement> split_running(Tables& tables, const For& loop, std::span<const DimId> around);
 
 }  // namespace twill::nest

@@ -71,8 +71,8 @@ class Tables {
 };
 
 /// Applies an action to the code inside of a statement: the body of a loop, both sides of a choice.
-template <class Action>
-void for_each_code(Statement& statement, const Action& action) {
+template <class SomeStatement, class Action>
+void for_each_code(SomeStatement& statement, const Action& action) {
   std::visit(
       [&](auto& s) {
         if constexpr (requires { s.body; }) action(s.body);

@@ -1,9 +1,73 @@
 // What a piece of code uses from its surroundings: the parameters of its function.
 #include "emit/uses.h"
 
+#include <span>
+
 namespace twill::nest {
 
 namespace {
+
+/// One function for each kind of statement: a new kind has to be thought of.
+struct Expressions {
+  const std::function<void(Expr)>& action;
+
+  void operator()(const Let& s) const { of(s.value); }
+  void operator()(const Local& s) const { of(s.init); }
+  void operator()(const Put& s) const {
+    of(s.at);
+    of(s.value);
+  }
+  void operator()(const For& s) const {
+    of(s.lo);
+    of(s.hi);
+    of(s.enough);
+  }
+  void operator()(const While& s) const { of(s.condition); }
+  void operator()(const If& s) const { of(s.condition); }
+  void operator()(const Within&) const {}
+  void operator()(const Strips& s) const {
+    of(s.lo);
+    of(s.hi);
+    for (const Window& window : s.windows) of(window.at);
+  }
+  void operator()(const Fetch& s) const {
+    of(s.at);
+    of(s.count);
+  }
+  void operator()(const Choose& s) const { of(s.condition); }
+  void operator()(const SetSize& s) const { of(s.value); }
+  void operator()(const Push& s) const { of(s.value); }
+  void operator()(const Lookup& s) const {
+    of(s.key);
+    for (const Push& push : s.if_new) of(push.value);
+  }
+  void operator()(const Shelve& s) const { of(s.at); }
+  void operator()(const Unshelve& s) const { of(s.at); }
+  void operator()(const Perform& s) const {
+    of(s.effect.guard);
+    for (const auto& argument : s.effect.arguments)
+      if (const Expr* value = std::get_if<Expr>(&argument)) of(*value);
+  }
+  void operator()(const Require& s) const { of(s.condition); }
+  void operator()(const Remark&) const {}
+  void operator()(const Allocate&) const {}
+  void operator()(const Free&) const {}
+  void operator()(const Await&) const {}
+  void operator()(const Swap&) const {}
+  void operator()(const Copy&) const {}
+  void operator()(const Born&) const {}
+  void operator()(const Growable&) const {}
+  void operator()(const Table&) const {}
+  void operator()(const Stop&) const {}
+
+ private:
+  void of(Expr e) const {
+    if (e) action(e);
+  }
+  void of(std::span<const Expr> list) const {
+    for (const Expr e : list) of(e);
+  }
+};
 
 class Collector {
  public:
@@ -12,7 +76,10 @@ class Collector {
   Uses uses;
 
   void code(const Code& list) {
-    for (const Statement& statement : list) std::visit([this](const auto& s) { of(s); }, statement.kind);
+    for (const Statement& statement : list) {
+      for_each_expr(statement, [this](Expr e) { expr(e); });
+      std::visit([this](const auto& s) { of(s); }, statement.kind);
+    }
   }
 
   void finish() {
@@ -25,13 +92,6 @@ class Collector {
   }
 
  private:
-  ArrayId memory(ArrayId array) const {
-    for (auto found = nest_.memory_of.find(array); found != nest_.memory_of.end();
-         found = nest_.memory_of.find(array))
-      array = found->second;
-    return array;
-  }
-
   void expr(Expr e) {
     if (!e) return;
     visit(e, [this](Expr node) {
@@ -41,7 +101,7 @@ class Collector {
     });
   }
   void array(ArrayId id) {
-    if (!uses.arrays.insert(memory(id)).second && shaped_.contains(id)) return;
+    if (!uses.arrays.insert(nest_.memory(id)).second && shaped_.contains(id)) return;
     if (!shaped_.insert(id).second) return;
     for (Expr extent : program_[id].shape) expr(extent);
     if (const auto box = nest_.boxes.find(id); box != nest_.boxes.end()) {
@@ -51,22 +111,17 @@ class Collector {
   }
   void write(ArrayId id) {
     array(id);
-    uses.written.insert(memory(id));
+    uses.written.insert(nest_.memory(id));
   }
   void declare(ArrayId id) {
     array(id);
-    declared_arrays_.insert(memory(id));
+    declared_arrays_.insert(nest_.memory(id));
   }
 
-  void of(const Remark&) {}
-  void of(const Let& s) {
-    expr(s.value);
-    declared_dims_.insert(s.name);
-  }
-  void of(const Local& s) {
-    expr(s.init);
-    declare(s.array);
-  }
+  template <class Other>
+  void of(const Other&) {}
+  void of(const Let& s) { declared_dims_.insert(s.name); }
+  void of(const Local& s) { declare(s.array); }
   void of(const Allocate& s) {
     uses.allocates = true;
     declare(s.array);
@@ -76,54 +131,35 @@ class Collector {
     array(s.array);
   }
   void of(const Await& s) { declare(s.array); }
-  void of(const Put& s) {
-    for (Expr e : s.at) expr(e);
-    expr(s.value);
-    write(s.array);
-  }
+  void of(const Put& s) { write(s.array); }
   void of(const For& s) {
-    expr(s.lo);
-    expr(s.hi);
-    expr(s.enough);
     if (s.by == By::Core) uses.parallel = true;
     declared_dims_.insert(s.index);
     code(s.body);
   }
-  void of(const While& s) {
-    expr(s.condition);
-    code(s.body);
-  }
+  void of(const While& s) { code(s.body); }
   void of(const If& s) {
-    expr(s.condition);
     code(s.then);
     code(s.otherwise);
   }
   void of(const Within& s) { code(s.body); }
   void of(const Strips& s) {
     uses.streams = uses.streams || !s.windows.empty();
-    expr(s.lo);
-    expr(s.hi);
     declared_dims_.insert(s.strip);
     declared_dims_.insert(s.end);
     for (const Window& window : s.windows) {
-      for (Expr e : window.at) expr(e);
       write(window.array);
       declare(window.view);
     }
     code(s.body);
   }
-  void of(const Fetch& s) {
-    array(s.array);
-    for (Expr e : s.at) expr(e);
-    expr(s.count);
-  }
+  void of(const Fetch& s) { array(s.array); }
   void of(const Swap& s) {
     write(s.a);
     write(s.b);
   }
   void of(const Choose& s) {
     declare(s.array);
-    expr(s.condition);
     write(s.a);
     write(s.b);
   }
@@ -132,10 +168,7 @@ class Collector {
     write(s.to);
   }
   void of(const Born& s) { declared_symbols_.insert(s.symbol); }
-  void of(const SetSize& s) {
-    uses.symbols.insert(s.symbol);
-    expr(s.value);
-  }
+  void of(const SetSize& s) { uses.symbols.insert(s.symbol); }
   void of(const Growable& s) {
     uses.allocates = true;
     declare(s.array);
@@ -143,7 +176,6 @@ class Collector {
   }
   void of(const Push& s) {
     uses.allocates = true;
-    expr(s.value);
     write(s.array);
     write(s.length);
   }
@@ -153,30 +185,20 @@ class Collector {
   }
   void of(const Lookup& s) {
     uses.allocates = true;
-    expr(s.key);
     for (ArrayId a : {s.table, s.keys, s.count, s.number}) write(a);
     for (const Push& push : s.if_new) of(push);
   }
   void of(const Shelve& s) {
     array(s.array);
     if (s.length) array(s.length);
-    expr(s.at);
     write(s.shelf);
   }
   void of(const Unshelve& s) {
     declare(s.array);
     if (s.length) declare(s.length);
-    expr(s.at);
     array(s.shelf);
   }
-  void of(const Perform& s) {
-    uses.allocates = true;
-    for (const auto& argument : s.effect.arguments) {
-      if (const Expr* e = std::get_if<Expr>(&argument)) expr(*e);
-    }
-  }
-  void of(const Stop&) {}
-  void of(const Require& s) { expr(s.condition); }
+  void of(const Perform&) { uses.allocates = true; }
 
   const Nest& nest_;
   const Program& program_;
@@ -187,6 +209,10 @@ class Collector {
 };
 
 }  // namespace
+
+void for_each_expr(const Statement& statement, const std::function<void(Expr)>& action) {
+  std::visit(Expressions{action}, statement.kind);
+}
 
 Uses uses_of(const Nest& nest, const Code& code) {
   Collector collector(nest);

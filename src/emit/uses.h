@@ -3,6 +3,7 @@
 
 #include "emit/nest.h"
 
+#include <functional>
 #include <set>
 
 namespace twill::nest {
@@ -16,6 +17,9 @@ struct Uses {
   bool allocates = false;  // needs the frame
   bool parallel = false;   // has a loop that is run by the cores
 };
+
+/// Every expression of a statement itself; not those of code inside of it.
+void for_each_expr(const Statement& statement, const std::function<void(Expr)>& action);
 
 /// Free names only: what is declared inside is not listed.
 Uses uses_of(const Nest& nest, const Code& code);

@@ -112,7 +112,8 @@ class InOrder {
     }
     for (const Output& output : first_.outputs) {
       const Array array = program_[output.array];
-      own[output.array] = program_.add_array(array.name, array.type, shape, array.place);
+      own[output.array] =
+          program_.add_array(new_array_name(program_, array.name), array.type, shape, array.place);
     }
     second = read_own(second_, own, at);
     first = reordered(own);

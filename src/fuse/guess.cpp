@@ -24,15 +24,14 @@ constexpr double share_of_equal = 0.1, some_share = 0.5;
 /// As many points have a key of their own.
 constexpr double share_of_keys = 0.1;
 
-std::int64_t as_count(double points) {
-  return static_cast<std::int64_t>(std::clamp(points, 1.0, 1e18));
-}
+std::int64_t as_count(double points) { return static_cast<std::int64_t>(std::clamp(points, 1.0, 1e18)); }
 
 /// How many keys there are at most.
 double most_keys(Expr key) {
   const auto* apply = as<Apply>(key);
   if (apply && apply->prim == Prim::Mod)
-    if (const auto* divisor = as<Literal>(key->args[1])) return std::abs(static_cast<double>(divisor->value.i));
+    if (const auto* divisor = as<Literal>(key->args[1]))
+      return std::abs(static_cast<double>(divisor->value.i));
   if (!key->type.is_scalar()) return std::numeric_limits<double>::infinity();
   if (key->type.scalar() == Scalar::Bool) return 2;
   return std::pow(2.0, 8 * info(key->type.scalar()).bytes);
@@ -46,14 +45,13 @@ std::optional<double> extent_of(const Dim& dim, const KnownSizes& known) {
   return std::max(1.0, static_cast<double>(hi->i) - static_cast<double>(lo->i));
 }
 
-}  // namespace
-
-double share_of(Expr condition) {
-  if (!condition) return 1;
+/// What is known of the operands is in `shares`.
+double share_of(Expr condition, const std::unordered_map<const Node*, double>& shares) {
   if (const auto* literal = as<Literal>(condition)) return literal->value.u ? 1 : 0;
   const auto* apply = as<Apply>(condition);
   if (!apply) return some_share;
   const std::vector<Expr>& args = condition->args;
+  const auto share = [&](std::size_t k) { return shares.at(args[k].get()); };
   const auto equal = [&] {
     for (const Expr side : args) {
       const auto* remainder = as<Apply>(side);
@@ -63,16 +61,26 @@ double share_of(Expr condition) {
     return args[0]->type == Type(Scalar::Bool) ? some_share : share_of_equal;
   };
   switch (apply->prim) {
-    case Prim::Not: return 1 - share_of(args[0]);
-    case Prim::And: return share_of(args[0]) * share_of(args[1]);
-    case Prim::Or: return 1 - (1 - share_of(args[0])) * (1 - share_of(args[1]));
+    case Prim::Not: return 1 - share(0);
+    case Prim::And: return share(0) * share(1);
+    case Prim::Or: return 1 - (1 - share(0)) * (1 - share(1));
     case Prim::Eq: return equal();
     case Prim::Ne: return 1 - equal();
     default: return some_share;
   }
 }
 
-Guess::Guess(const Program& program, KnownSizes known) : known_(std::move(known)), guessed_(known_) {
+}  // namespace
+
+double share_of(Expr condition) {
+  if (!condition) return 1;
+  std::unordered_map<const Node*, double> shares;
+  visit(condition, [&](Expr e) { shares[e.get()] = share_of(e, shares); });
+  return shares.at(condition.get());
+}
+
+Guess::Guess(const Program& program, KnownSizes known)
+    : given_(std::move(known)), known_(given_), guessed_(given_) {
   std::set<SymbolId> lengths;
   for_each_stage(program.stages, [&](const Stage& stage) {
     for (const SymbolId symbol : lengths_born_in(program, stage)) lengths.insert(symbol);
@@ -108,14 +116,18 @@ void Guess::guess_lengths(const Program& program, const Stage& stage) {
         const auto* size = as<SizeRef>(program[array].shape.front());
         if (!size || array == output.offsets) continue;
         const bool by_key = groups && (array == output.keys || std::get<Group>(output.combine.back()).op);
-        sizes->sizes[size->symbol] = as_count(by_key ? keys : passing);
+        guess(*sizes, size->symbol, as_count(by_key ? keys : passing));
       }
     }
     for (const ChosenSize& chosen : chosen_sizes(program, stage)) {
       const auto then = known_value(chosen.then, *sizes), otherwise = known_value(chosen.otherwise, *sizes);
-      if (then && otherwise) sizes->sizes[chosen.size] = std::max(then->i, otherwise->i);
+      if (then && otherwise) guess(*sizes, chosen.size, std::max(then->i, otherwise->i));
     }
   }
+}
+
+void Guess::guess(KnownSizes& sizes, SymbolId symbol, std::int64_t size) const {
+  if (!given_.sizes.contains(symbol)) sizes.sizes[symbol] = size;
 }
 
 double Guess::extent(Expr e) const {

@@ -29,7 +29,10 @@ class Guess {
  private:
   double extent(Expr e) const;
   void guess_lengths(const Program& program, const Stage& stage);
+  /// Sets the size, unless it is given.
+  void guess(KnownSizes& sizes, SymbolId symbol, std::int64_t size) const;
 
+  KnownSizes given_;
   KnownSizes known_;    // and what follows from it, but for the share that a condition leaves
   KnownSizes guessed_;  // with something for every size
 };

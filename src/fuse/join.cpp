@@ -559,13 +559,8 @@ struct Runs {
 };
 Runs running_value(Program& program, const Stage& stage, const std::string& wish, const Operator& op,
                    Expr value, Expr guard, const Place& place) {
-  const auto is_taken = [&](const std::string& name) {
-    return std::ranges::any_of(program.arrays, [&](const Array& array) { return array.name == name; });
-  };
-  std::string name = wish;
-  for (int k = 2; is_taken(name); ++k) name = wish + "_" + std::to_string(k);
   Output output;
-  output.array = program.add_array(name, op.type, {}, place);
+  output.array = program.add_array(new_array_name(program, wish), op.type, {}, place);
   output.combine.assign(stage.dims.size(), Scan{op, Direction::Left});
   output.value = value;
   output.guard = guard;

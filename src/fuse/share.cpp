@@ -225,7 +225,7 @@ void keep_own_running(Program& program, const Stage& first, Stage& second) {
       continue;
     }
     const Array array = program[mine.array];
-    copy->array = program.add_array(array.name, array.type, {}, array.place);
+    copy->array = program.add_array(new_array_name(program, array.name), array.type, {}, array.place);
     const Expr value = program.pool->read(copy->array, array.type, {}, array.place);
     for_each_slot(second, [&](Expr& slot) {
       if (!slot) return;

@@ -1,5 +1,7 @@
 #include "program/edit.h"
 
+#include <algorithm>
+
 #include <set>
 #include <string>
 
@@ -26,6 +28,15 @@ void for_each_slot(Stage& stage, const std::function<void(Expr&)>& action) {
     for (auto& argument : effect.arguments)
       if (Expr* e = std::get_if<Expr>(&argument)) present(*e);
   }
+}
+
+std::string new_array_name(const Program& program, const std::string& wish) {
+  const auto is_taken = [&](const std::string& name) {
+    return std::ranges::any_of(program.arrays, [&](const Array& array) { return array.name == name; });
+  };
+  std::string name = wish;
+  for (int k = 2; is_taken(name); ++k) name = wish + "_" + std::to_string(k);
+  return name;
 }
 
 void rename_inside(Program& program, std::vector<Dim>& dims, const std::vector<Dim>& around) {

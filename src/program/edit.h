@@ -14,6 +14,9 @@ void for_each_slot(Stage& stage, const std::function<void(Expr&)>& action);
 /// Gives dimensions that come to stand inside of others names of their own.
 void rename_inside(Program& program, std::vector<Dim>& dims, const std::vector<Dim>& around);
 
+/// A name like this that no array of the program has.
+std::string new_array_name(const Program& program, const std::string& wish);
+
 /// Applies an action to every stage of a list and of the blocks below, outer stages first. Blocks are copied.
 void edit_stages(std::vector<Stage>& stages, const std::function<void(Stage&)>& action);
 

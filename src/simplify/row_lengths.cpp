@@ -9,6 +9,9 @@
 #include "simplify/rewriting.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
 
 namespace twill {
 
@@ -48,8 +51,7 @@ class RowLengths {
     return next && row && next == pool_.apply(Prim::Add, {row, pool_.integer(1)});
   }
 
-  bool only_lengths(const Stage& stage, const Output& output) const {
-    const UseTable uses(region_);
+  bool only_lengths(const UseTable& uses, const Stage& stage, const Output& output) const {
     const ArrayId offsets = *output.offsets;
     const auto* total = as<SizeRef>(program_[output.array].shape.front());
     if (uses.is_held(output.array) || !uses.readers(output.array).empty() || uses.is_held(offsets) ||
@@ -78,9 +80,15 @@ class RowLengths {
 
   bool count(Stage& stage, std::size_t position) {
     const ArrayId array = stage.outputs[position].array, offsets = *stage.outputs[position].offsets;
-    const bool only = only_lengths(stage, stage.outputs[position]);
-    const auto asks = [&](const Stage& reader) { return asks_for_lengths_only(reader, offsets); };
-    if (std::ranges::none_of(region_.stages, asks)) return false;
+    const auto asks = [&](int reader) {
+      return asks_for_lengths_only(region_.stages[static_cast<std::size_t>(reader)], offsets);
+    };
+    std::set<int> asking;
+    if (!uses_) uses_.emplace(region_);
+    std::ranges::copy_if(uses_->readers(offsets), std::inserter(asking, asking.end()), asks);
+    if (asking.empty()) return false;
+    const bool only = only_lengths(*uses_, stage, stage.outputs[position]);
+    uses_.reset();
     NewNames names(program_);
     const std::string name = program_[array].name;
     const Dim& rows = stage.dims.front();
@@ -97,12 +105,10 @@ class RowLengths {
         return pool_.read(lengths.array, Scalar::I64, {lengths_of(node->args[1]->args.front())}, node->place);
       });
     };
-    for (Stage& reader : region_.stages) {
-      if (!asks(reader)) continue;
-      for_each_slot(reader, [&](Expr& slot) {
+    for (const int reader : asking)
+      for_each_slot(region_.stages[static_cast<std::size_t>(reader)], [&](Expr& slot) {
         if (slot) slot = lengths_of(slot);
       });
-    }
     notes_.done.push_back({"length",
                            {stage.name},
                            only
@@ -120,6 +126,7 @@ class RowLengths {
   Program& program_;
   ExprPool& pool_;
   Notes& notes_;
+  std::optional<UseTable> uses_;  // as the region is now
 };
 
 }  // namespace

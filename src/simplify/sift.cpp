@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 namespace twill {
 
@@ -20,13 +21,17 @@ constexpr std::int64_t few_points = 16;
 /// What is kept of an element, at most: so many values.
 constexpr std::size_t most_values = 3;
 
-void split(Expr condition, std::vector<Expr>& parts) {
-  const auto* apply = as<Apply>(condition);
-  if (!apply || apply->prim != Prim::And) {
-    if (condition) parts.push_back(condition);
-    return;
-  }
-  for (const Expr operand : condition->args) split(operand, parts);
+/// What a condition asks, one after the other, each thing once.
+std::vector<Expr> split(Expr condition) {
+  std::vector<Expr> parts;
+  descend(condition, [&](Expr e) {
+    const auto* apply = as<Apply>(e);
+    const bool both = apply && apply->prim == Prim::And;
+    if (!both) parts.push_back(e);
+    return both;
+  });
+  std::ranges::reverse(parts);  // the last operand is entered first
+  return parts;
 }
 
 Expr all_of(ExprPool& pool, const std::vector<Expr>& parts) {
@@ -54,7 +59,7 @@ class Sieve {
 
   /// The stage that collects, before one that goes through what it has collected; nothing if the loops inside
   /// and their conditions depend on those around, or little would be gained.
-  std::optional<std::pair<Stage, Stage>> run(NewNames& names) {
+  std::optional<std::pair<Stage, Stage>> run() {
     const Output& output = stage_.outputs.front();
     const Combine& inner = output.combine[outer_];
     for (std::size_t d = outer_; d < stage_.dims.size(); ++d) {
@@ -63,9 +68,7 @@ class Sieve {
     }
     if (points_of(inside()).value_or(few_points) < few_points || points_of(around()).value_or(2) < 2)
       return std::nullopt;
-    std::vector<Expr> parts;
-    split(output.guard, parts);
-    for (const Expr part : parts) (is_inner(part) ? kept_if_ : rest_).push_back(part);
+    for (const Expr part : split(output.guard)) (is_inner(part) ? kept_if_ : rest_).push_back(part);
     if (!std::any_of(kept_if_.begin(), kept_if_.end(), reads_data)) return std::nullopt;
     for (const Expr at : output.at)
       if (runs(at)) return std::nullopt;
@@ -74,7 +77,7 @@ class Sieve {
     gather(output.key);
     if (elements_.size() < values_.size()) values_ = elements_;
     if (!possible_ || values_.size() > most_values) return std::nullopt;
-    return make(names);
+    return make();
   }
 
  private:
@@ -90,27 +93,35 @@ class Sieve {
 
   /// Finds the largest parts of an expression that belong to the element alone. Where the element says what
   /// is read of something else, nothing is gained.
-  void gather(Expr e) {
-    if (!e || !runs(e)) return;
-    if (!moves(e)) {
+  void gather(Expr root) {
+    if (!root) return;
+    const Nodes running = mentioning_any(root, inside()), moving = mentioning_any(root, around());
+    descend(root, [&](Expr e) {
+      if (!running.contains(e.get())) return false;
+      if (moving.contains(e.get())) {
+        if (as<Read>(e)) possible_ = false;
+        return true;
+      }
       values_.try_emplace(e.get(), values_.size());
-      gather_elements(e);
-      return;
-    }
-    if (as<Read>(e)) possible_ = false;
-    for (const Expr operand : e->args) gather(operand);
+      descend(e, [&](Expr part) {
+        if (!running.contains(part.get())) return false;
+        const bool is_element = as<Read>(part) || as<IndexRef>(part);
+        if (is_element) elements_.try_emplace(part.get(), elements_.size());
+        return !is_element;
+      });
+      return false;
+    });
   }
 
-  void gather_elements(Expr e) {
-    if (!runs(e)) return;
-    if (as<Read>(e) || as<IndexRef>(e)) {
-      elements_.try_emplace(e.get(), elements_.size());
-      return;
-    }
-    for (const Expr operand : e->args) gather_elements(operand);
+  using Nodes = std::unordered_set<const Node*>;
+  static Nodes mentioning_any(Expr root, std::span<const Dim> dims) {
+    Nodes all;
+    for (const Dim& dim : dims) all.merge(mentioning(root, dim.id));
+    return all;
   }
 
-  std::pair<Stage, Stage> make(NewNames& names) {
+  std::pair<Stage, Stage> make() {
+    NewNames names(program_);
     const Output& output = stage_.outputs.front();
     const std::string name = names.like(program_[output.array].name + "_kept");
     const SymbolId length = program_.add_symbol(names.like(name + "_len"), Symbol::Origin::Born);
@@ -207,8 +218,7 @@ class Sift {
       if (is<Cat>(stage.outputs.front().combine[outer])) return false;
       const std::size_t arrays = program_.arrays.size(), symbols = program_.symbols.size(),
                         dims = program_.dim_names.size();
-      NewNames names(program_);
-      auto both = Sieve(program_, stage, outer).run(names);
+      auto both = Sieve(program_, stage, outer).run();
       if (!both) continue;
       // Lanes look at a cheap condition again for less than a collection costs. And what collects may run
       // although nothing goes through what it has collected, and at points where others fail.
