@@ -4,40 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "driver/agree.h"
-#include "driver/compile.h"
+#include "loops.h"
 #include "program/text.h"
-#include "programs.h"
 
 namespace twill {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string loops_of(const char* text) {
-  Options options;
-  options.stop_after = "nest";
-  return print_loops(*compile(program_of(text), two_cores(), options).nest);
-}
-
-/// For vectors of these sizes.
-void agrees(const char* text, const std::vector<std::int64_t>& sizes) {
-  const auto program = program_of(text);
-  const Compilation compilation = compile(program, two_cores());
-  for (const std::int64_t size : sizes) {
-    std::vector<Data> inputs;
-    for (const Input& input : program->inputs) {
-      std::vector<std::int64_t> shape;
-      for (const Expr extent : (*program)[input.array].shape)
-        shape.push_back(as<Literal>(extent) ? as<Literal>(extent)->value.i : size);
-      inputs.push_back(random_data((*program)[input.array].type, shape, 1 + inputs.size()));
-    }
-    const Agreement found =
-        agreement(*program, reference_of(*program, inputs), compilation.kernel->run(inputs));
-    EXPECT_EQ(found.difference, "") << "at " << size;
-  }
-}
 
 const std::vector<std::int64_t> sizes = {0, 1, 7, 127, 128, 129, 1000};
 

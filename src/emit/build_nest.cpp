@@ -1,5 +1,6 @@
 // build_nest: from a schedule to loops, buffers and statements. This file handles lists of passes, memory and
 // carried state; stage_nest.* handles one stage.
+#include "emit/hoist_values.h"
 #include "emit/shared_nest.h"
 #include "emit/split_loops.h"
 #include "emit/split_records.h"
@@ -27,6 +28,7 @@ class Builder {
       nest_.body.push_back({Copy{to, from}});
     }
     split_records(t_, nest_.body);
+    hoist_values(t_, nest_.body);
     split_loops(t_, nest_.body);
   }
 

@@ -283,10 +283,23 @@ Code SharedNest::from(std::size_t level) {
   return code;
 }
 
+/// All parts that some member has to visit in the first pass.
+StageNest::Range SharedNest::parts_to_learn() const {
+  std::optional<StageNest::Range> range;
+  for (const StageNest& member : members_) {
+    if (!member.needs_two_passes()) continue;
+    const StageNest::Range own = member.parts_to_learn();
+    if (range && (range->lo != own.lo || range->hi != own.hi)) return {t_.number(0), parts_};
+    range = own;
+  }
+  return range.value_or(StageNest::Range{t_.number(0), parts_});
+}
+
 For SharedNest::part_loop(std::size_t level) {
   const std::string& name = dim_of(shared_[level]).name;
   const StageNest::Range range = members_[leader_].range(shared_[level].dim);
-  For loop{.index = *part_, .lo = t_.number(0), .hi = parts_, .by = shared_[level].by};
+  const StageNest::Range visited = first_pass_ ? parts_to_learn() : StageNest::Range{t_.number(0), parts_};
+  For loop{.index = *part_, .lo = visited.lo, .hi = visited.hi, .by = shared_[level].by};
   if (loop.by == By::Core) loop.enough = t_.compare(Prim::Gt, parts_, t_.number(1));
   loop.in_turns = shared_[level].cut.count > 0;
   const DimId begin = t_.new_index(name + "_begin"), end = t_.new_index(name + "_end");

@@ -23,6 +23,7 @@ class SharedNest {
   void find_early();
   Code loops(bool first_pass);
   Code from(std::size_t level);
+  StageNest::Range parts_to_learn() const;
   For part_loop(std::size_t level);
   For tile_loop(std::size_t level);
   For point_loop(std::size_t level);

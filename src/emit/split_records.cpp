@@ -1,42 +1,12 @@
 #include "emit/split_records.h"
 
+#include "emit/uses.h"
+
 #include <algorithm>
 
 namespace twill::nest {
 
 namespace {
-
-/// Applies an action to every expression of a statement itself, not of the code inside of it.
-void edit_expressions(Statement& statement, const std::function<void(Expr&)>& edit) {
-  const auto one = [&](Expr& e) {
-    if (e) edit(e);
-  };
-  std::visit(
-      [&](auto& s) {
-        if constexpr (requires { one(s.value); }) one(s.value);
-        if constexpr (requires { one(s.init); }) one(s.init);
-        if constexpr (requires { one(s.lo); }) one(s.lo);
-        if constexpr (requires { one(s.hi); }) one(s.hi);
-        if constexpr (requires { one(s.enough); }) one(s.enough);
-        if constexpr (requires { one(s.condition); }) one(s.condition);
-        if constexpr (requires { one(s.count); }) one(s.count);
-        if constexpr (requires { one(s.key); }) one(s.key);
-        if constexpr (requires { one(s.at); }) one(s.at);
-        if constexpr (requires { one(s.at.front()); })
-          for (Expr& e : s.at) one(e);
-        if constexpr (requires { s.positive; })
-          for (Expr& e : s.positive) one(e);
-        if constexpr (requires { s.windows; })
-          for (Window& window : s.windows)
-            for (Expr& e : window.at) one(e);
-        if constexpr (requires { s.effect; }) {
-          one(s.effect.guard);
-          for (auto& argument : s.effect.arguments)
-            if (Expr* e = std::get_if<Expr>(&argument)) one(*e);
-        }
-      },
-      statement.kind);
-}
 
 /// Applies an action to every array that a statement names other than by reading it.
 void for_each_array(const Statement& statement, const std::function<void(ArrayId)>& action) {

@@ -515,13 +515,16 @@ Code StageNest::join_totals(Role& role) {
   const ArrayId total = t_.new_variable(name + "_total", scan.op.type);
   Code code;
   code.push_back({Local{run, scan.op.identity}});
+  const bool right = scan.from == Direction::Right;
+  const Expr last = t_.sub(parts_, t_.number(1));
   For join{
-      .index = t_.new_index("p"), .lo = t_.number(0), .hi = parts_, .down = scan.from == Direction::Right};
+      .index = t_.new_index("p"), .lo = t_.number(right ? 1 : 0), .hi = right ? parts_ : last, .down = right};
   const Expr p = t_.index(join.index);
   join.body.push_back({Local{total, t_.read(role.starts, {p})}});
   join.body.push_back(t_.put(role.starts, {p}, t_.read(run)));
   join.body.push_back(t_.accumulate(run, {}, t_.read(total), scan.op));
   code.push_back({std::move(join)});
+  code.push_back(t_.put(role.starts, {right ? t_.number(0) : last}, t_.read(run)));
   return code;
 }
 

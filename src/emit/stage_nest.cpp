@@ -164,6 +164,20 @@ Code StageNest::lower() {
   return code;
 }
 
+StageNest::Range StageNest::parts_to_learn() const {
+  bool left = true, right = true;  // all of them run from there
+  for (const Role& role : roles_) {
+    if (role.shape == Shape::Append && !role.grows && !role.sliced) return {t_.number(0), parts_};
+    if (role.shape != Shape::Dense || role.schedule.merge != How::TwoPass) continue;
+    const bool from_left =
+        std::get<Scan>(role.output->combine[static_cast<std::size_t>(role.scan_dim)]).from == Direction::Left;
+    left = left && from_left;
+    right = right && !from_left;
+  }
+  if (left == right) return {t_.number(0), parts_};
+  return left ? Range{t_.number(0), t_.sub(parts_, t_.number(1))} : Range{t_.number(1), parts_};
+}
+
 /// What the first pass has learnt.
 Code StageNest::between() {
   Code code;
@@ -291,7 +305,8 @@ Code StageNest::parts_loop(int level) {
   const ChainLevel& here = levels_[level];
   const Dim& dim = stage_.dims[here.dim];
   const Range range = ranges_[here.dim];
-  For loop{.index = *part_, .lo = t_.number(0), .hi = parts_, .by = here.by};
+  const Range visited = first_pass_ ? parts_to_learn() : Range{t_.number(0), parts_};
+  For loop{.index = *part_, .lo = visited.lo, .hi = visited.hi, .by = here.by};
   if (here.by == By::Core) loop.enough = t_.compare(Prim::Gt, parts_, t_.number(1));
   loop.in_turns = here.cut.count > 0;
   const Expr part = t_.index(*part_);

@@ -44,6 +44,8 @@ class StageNest {
   void need_early(const std::set<ArrayId>& arrays) { early_ = arrays; }
   bool needs_two_passes() const;
   void begin(bool first_pass) { first_pass_ = first_pass; }
+  /// The parts that a first pass visits: if nothing is counted, nobody waits for what the last one folds.
+  Range parts_to_learn() const;
   Code before() { return prologue(); }
   Code between();
   Code after() { return epilogue(); }

@@ -1,73 +1,58 @@
 // What a piece of code uses from its surroundings: the parameters of its function.
 #include "emit/uses.h"
 
-#include <span>
+#include <type_traits>
 
 namespace twill::nest {
 
 namespace {
 
-/// One function for each kind of statement: a new kind has to be thought of.
-struct Expressions {
-  const std::function<void(Expr)>& action;
+template <class Kind, class... Kinds>
+constexpr bool is_any_of = (std::is_same_v<std::remove_const_t<Kind>, Kinds> || ...);
 
-  void operator()(const Let& s) const { of(s.value); }
-  void operator()(const Local& s) const { of(s.init); }
-  void operator()(const Put& s) const {
-    of(s.at);
-    of(s.value);
-  }
-  void operator()(const For& s) const {
-    of(s.lo);
-    of(s.hi);
-    of(s.enough);
-  }
-  void operator()(const While& s) const { of(s.condition); }
-  void operator()(const If& s) const { of(s.condition); }
-  void operator()(const Within&) const {}
-  void operator()(const Strips& s) const {
-    of(s.lo);
-    of(s.hi);
-    for (const Window& window : s.windows) of(window.at);
-  }
-  void operator()(const Fetch& s) const {
-    of(s.at);
-    of(s.count);
-  }
-  void operator()(const Choose& s) const { of(s.condition); }
-  void operator()(const SetSize& s) const { of(s.value); }
-  void operator()(const Push& s) const { of(s.value); }
-  void operator()(const Lookup& s) const {
-    of(s.key);
-    for (const Push& push : s.if_new) of(push.value);
-  }
-  void operator()(const Shelve& s) const { of(s.at); }
-  void operator()(const Unshelve& s) const { of(s.at); }
-  void operator()(const Perform& s) const {
-    of(s.effect.guard);
-    for (const auto& argument : s.effect.arguments)
-      if (const Expr* value = std::get_if<Expr>(&argument)) of(*value);
-  }
-  void operator()(const Require& s) const { of(s.condition); }
-  void operator()(const Remark&) const {}
-  void operator()(const Allocate&) const {}
-  void operator()(const Free&) const {}
-  void operator()(const Await&) const {}
-  void operator()(const Swap&) const {}
-  void operator()(const Copy&) const {}
-  void operator()(const Born&) const {}
-  void operator()(const Growable&) const {}
-  void operator()(const Table&) const {}
-  void operator()(const Stop&) const {}
-
- private:
-  void of(Expr e) const {
+/// Every kind of statement is named: a new one has to be thought of.
+template <class Kind, class Action>
+void expressions_of(Kind& s, const Action& action) {
+  const auto one = [&](auto& e) {
     if (e) action(e);
+  };
+  const auto all = [&](auto& list) {
+    for (auto& e : list) one(e);
+  };
+  if constexpr (is_any_of<Kind, Let, SetSize, Push>) {
+    one(s.value);
+  } else if constexpr (is_any_of<Kind, Local>) {
+    one(s.init);
+  } else if constexpr (is_any_of<Kind, Put>) {
+    all(s.at);
+    one(s.value);
+  } else if constexpr (is_any_of<Kind, For>) {
+    one(s.lo);
+    one(s.hi);
+    one(s.enough);
+  } else if constexpr (is_any_of<Kind, While, If, Choose, Require>) {
+    one(s.condition);
+  } else if constexpr (is_any_of<Kind, Strips>) {
+    one(s.lo);
+    one(s.hi);
+    for (auto& window : s.windows) all(window.at);
+  } else if constexpr (is_any_of<Kind, Fetch>) {
+    all(s.at);
+    one(s.count);
+  } else if constexpr (is_any_of<Kind, Lookup>) {
+    one(s.key);
+    for (auto& push : s.if_new) one(push.value);
+  } else if constexpr (is_any_of<Kind, Shelve, Unshelve>) {
+    one(s.at);
+  } else if constexpr (is_any_of<Kind, Perform>) {
+    one(s.effect.guard);
+    for (auto& argument : s.effect.arguments)
+      if (auto* value = std::get_if<Expr>(&argument)) one(*value);
+  } else {
+    static_assert(
+        is_any_of<Kind, Remark, Allocate, Free, Await, Within, Swap, Copy, Born, Growable, Table, Stop>);
   }
-  void of(std::span<const Expr> list) const {
-    for (const Expr e : list) of(e);
-  }
-};
+}
 
 class Collector {
  public:
@@ -75,7 +60,7 @@ class Collector {
 
   Uses uses;
 
-  void code(const Code& list) {
+  void code(std::span<const Statement> list) {
     for (const Statement& statement : list) {
       for_each_expr(statement, [this](Expr e) { expr(e); });
       std::visit([this](const auto& s) { of(s); }, statement.kind);
@@ -168,7 +153,10 @@ class Collector {
     write(s.to);
   }
   void of(const Born& s) { declared_symbols_.insert(s.symbol); }
-  void of(const SetSize& s) { uses.symbols.insert(s.symbol); }
+  void of(const SetSize& s) {
+    uses.symbols.insert(s.symbol);
+    uses.set.insert(s.symbol);
+  }
   void of(const Growable& s) {
     uses.allocates = true;
     declare(s.array);
@@ -211,10 +199,16 @@ class Collector {
 }  // namespace
 
 void for_each_expr(const Statement& statement, const std::function<void(Expr)>& action) {
-  std::visit(Expressions{action}, statement.kind);
+  std::visit([&](const auto& s) { expressions_of(s, action); }, statement.kind);
 }
 
-Uses uses_of(const Nest& nest, const Code& code) {
+void edit_expressions(Statement& statement, const std::function<void(Expr&)>& edit) {
+  std::visit([&](auto& s) { expressions_of(s, edit); }, statement.kind);
+  if (Within* within = std::get_if<Within>(&statement.kind))
+    for (Expr& e : within->positive) edit(e);
+}
+
+Uses uses_of(const Nest& nest, std::span<const Statement> code) {
   Collector collector(nest);
   collector.code(code);
   collector.finish();
