@@ -64,6 +64,16 @@ TEST(HoistValues, ConditionsAndBounds) {
   agrees(text, sizes);
 }
 
+/// What a choice decides about is computed for the condition, and for what is kept, together.
+TEST(HoistValues, OfConditionsAndWhatTheyKeep) {
+  const char* const text =
+      "def f(x: f64[N], y: f64[N]) -> r {\n"
+      "  a = [ log(v) | v in x, v > 0.2 ]\n  r = [ v + 2 | v in concat(a, y), v > -0.5, v < 0.9 ]\n}";
+  const std::string loops = loops_of(text);
+  EXPECT_EQ(times(loops, "log("), 1U) << loops;
+  agrees(text, sizes);
+}
+
 TEST(HoistValues, KeysAndValues) {
   const char* const text =
       "def f(x: f64[N]) -> g {\n  p[i] = log(x[i] + 1)\n  g = group [ (i64(9 * v) % 3, v) | v in p ]\n}";

@@ -184,7 +184,7 @@ class Survey {
   /// Plain statements one after the other are no worry: compilers see what they have in common.
   bool is_worth(const std::vector<Place>& places) const {
     if (std::ranges::any_of(places, [](const Place& place) { return place.path.loops > 0; })) return true;
-    if (places.front().statement == places.back().statement) return false;
+    if (places.size() < 2) return false;
     for (std::size_t s = places.front().statement; s <= places.back().statement; ++s) {
       const auto& kind = list_[s].kind;
       if (!std::holds_alternative<Put>(kind) && !std::holds_alternative<Local>(kind) &&

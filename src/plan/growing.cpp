@@ -43,7 +43,7 @@ bool costs_much(std::span<const Stage* const> stages, std::size_t i) {
     operations += operations_of(*stages[k]);
     needed.outputs.insert(needed.outputs.end(), stages[k]->outputs.begin(), stages[k]->outputs.end());
   }
-  return operations > cheap_operations;
+  return operations >= cheap_operations;
 }
 
 }  // namespace
