@@ -2,7 +2,6 @@
 // elaborated with.
 #pragma once
 
-#include "fuse/first_pass.h"
 #include "plan/lifetimes.h"
 #include "plan/plan.h"
 #include "program/reason.h"
@@ -32,13 +31,6 @@ std::optional<Reason> why_illegal(const Program& program, std::span<const Stage*
 /// The same for a cluster with one instance.
 std::optional<Reason> why_illegal(const Program& program, const Stage& stage, const Cluster& cluster,
                                   const Site& site);
-
-/// What the first pass of a cluster does for each output by itself, if the cluster has two.
-FirstPass first_pass_of(std::span<const Stage* const> stages, const Cluster& cluster);
-
-/// Does a first pass need a running fold that it has yet to learn?
-std::optional<Reason> why_not_learnt(const Program& program, std::span<const Stage* const> stages,
-                                     const Cluster& cluster);
 
 /// Does a bound or the condition of dimension `d` mention the index of dimension `e`?
 bool bounds_depend(const Stage& stage, int d, int e);

@@ -2,6 +2,7 @@
 #include "fuse/profit.h"
 #include "fuse/share.h"
 #include "plan/legality.h"
+#include "plan/two_passes.h"
 #include "program/affine_of.h"
 #include "program/index_use.h"
 
