@@ -1,6 +1,7 @@
 // Proposals for single stages: the order of loops, what is unrolled, and what lanes and cores take.
 #include "plan/propose.h"
 
+#include "fuse/first_pass.h"
 #include "fuse/profit.h"
 #include "plan/reuse.h"
 #include "program/index_use.h"
