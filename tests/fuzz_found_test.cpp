@@ -24,6 +24,12 @@ struct Found {
 };
 
 const Found found[] = {
+    {"TwoReadsOfAnArrayWithOnePlaceBecomeOne", R"(
+      def f(x: i64[M]) -> s {
+        a[i < 1, j < 3] = sum(k) x[k] * j
+        s[j < 3] = max(a[0, j], a[clamp(j), j])
+      }
+    )"},
     {"AFunctionOfAConstantUnderStrict", R"(
       strict def f(x: f32[N]) -> v { v[i] = x[i] + cosh(1.0f32) }
     )"},

@@ -250,11 +250,12 @@ TEST(Map, Injectivity) {
 std::optional<std::vector<int>> groups_of_row(SchedulingLimits limits) {
   std::vector<Domain> domains;
   std::vector<Dependence> dependences;
-  for (unsigned s = 0; s < 40; ++s) {
-    const Var point{Var::Kind::Index, s};
+  for (std::size_t s = 0; s < 40; ++s) {
+    const int id = static_cast<int>(s);
+    const Var point{Var::Kind::Index, id};
     domains.push_back({{point}, at_most(Affine(0), point) && less(point, Affine(n))});
     if (s == 0) continue;
-    const Affine before(Var{Var::Kind::Index, s - 1});
+    const Affine before(Var{Var::Kind::Index, id - 1});
     dependences.push_back(
         {s - 1, s, at_most(Affine(point) - 1, before) && at_most(before, Affine(point) + 1)});
   }

@@ -18,6 +18,7 @@ struct BenchOptions {
   bool json = false;                // one object per line instead of a table
   bool small = false;               // small arrays and no patience: to see whether it works, not how fast
   bool measure_again = false;       // the machine's rates, even if they are known
+  bool installed = true;            // peers that have to be installed: libraries, Halide, Polly
   double seconds = 1.0;             // to spend on the timed rounds of one case
   std::filesystem::path twill;      // the command, for cases that start it; empty: the running program
   CompileOptions compiler;

@@ -118,6 +118,7 @@ Way unfused() {
 
 Peer onednn_peer(Session& session, const std::function<OneDnnPrimitive(const OneDnn&)>& make, std::size_t a,
                  std::size_t b) {
+  if (!session.options().installed) return {"onednn", {}, "left out"};
   const OneDnn& dnn = session.onednn();
   if (!dnn.available()) return {"onednn", {}, dnn.missing()};
   const OneDnnPrimitive primitive = make(dnn);

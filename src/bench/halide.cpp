@@ -267,6 +267,7 @@ Action loaded(Session& session, const fs::path& object, int threads) {
 
 std::vector<Peer> halide_peers(Session& session, const std::string& name,
                                const std::vector<std::int64_t>& sizes, int threads) {
+  if (!session.options().installed) return {};
   const auto libraries = library_directory();
   if (!libraries) return {{"halide", {}, not_installed}};
   HalideProgram program(session.options().compiler.cache, name, *libraries);

@@ -26,6 +26,7 @@ float* floats(Data& data) { return data.as<float>().data(); }
 /// Peers that OpenBLAS and BLIS provide, by the same calls.
 void add_blas(Case& c, Session& session,
               const std::function<void(const Blas&, std::span<const Data>, std::vector<Data>&)>& run) {
+  if (!session.options().installed) return;
   for (const BlasKind kind : {BlasKind::OpenBlas, BlasKind::Blis}) {
     const Blas& blas = session.blas(kind);
     Action action;

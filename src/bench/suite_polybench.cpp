@@ -125,16 +125,18 @@ Case make_case(Session& session, const Kernel& kernel) {
   c.reference_name = "the C function";
   c.tolerance = 1e-9;
   c.peers.push_back({"gcc", compiled("", {"-std=gnu11", "-O3", "-march=native", "-w"}, {"-lm"}), {}, false});
-  try {
-    c.peers.push_back({"polly",
-                       compiled("clang-19",
-                                {"-std=gnu11", "-O3", "-march=native", "-w", "-mllvm", "-polly", "-mllvm",
-                                 "-polly-parallel", "-mllvm", "-polly-omp-backend=LLVM"},
-                                {"-lm", "-L/usr/lib/llvm-19/lib", "-lomp"}),
-                       {},
-                       true});
-  } catch (const Error&) {
-    c.peers.push_back({"polly", {}, "clang-19 and libomp-19-dev", false});
+  if (session.options().installed) {
+    try {
+      c.peers.push_back({"polly",
+                         compiled("clang-19",
+                                  {"-std=gnu11", "-O3", "-march=native", "-w", "-mllvm", "-polly", "-mllvm",
+                                   "-polly-parallel", "-mllvm", "-polly-omp-backend=LLVM"},
+                                  {"-lm", "-L/usr/lib/llvm-19/lib", "-lomp"}),
+                         {},
+                         true});
+    } catch (const Error&) {
+      c.peers.push_back({"polly", {}, "clang-19 and libomp-19-dev", false});
+    }
   }
   c.ways.push_back(unfused());
   return c;

@@ -51,7 +51,9 @@ Expr Rewriter::operator()(Expr root) {
     }
     if (args.size() < node->args.size()) continue;
     waiting.pop_back();
-    done_.emplace(node.get(), step_(pool_.with_args(node, std::move(args))));
+    const Expr built = pool_.with_args(node, args);
+    const bool is_operand = built->kind.index() != node->kind.index() || built->args != args;
+    done_.emplace(node.get(), is_operand ? built : step_(built));
   }
   return done_.at(root.get());
 }

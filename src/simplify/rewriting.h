@@ -25,7 +25,8 @@ void replace_everywhere(Program& program, const std::function<Expr(Expr)>& repla
 void replace_in(ExprPool& pool, Stage& stage, const std::function<Expr(Expr)>& replace);
 
 /// Rewrites expressions from the inside out. `step` is given a node whose operands are rewritten already, and
-/// returns what takes its place. What was met before is not looked at again.
+/// returns what takes its place. What was met before is not looked at again, and what is left of an operation
+/// that the pool has folded away, `max(a, a)`, was met before.
 class Rewriter {
  public:
   Rewriter(ExprPool& pool, std::function<Expr(Expr)> step) : pool_(pool), step_(std::move(step)) {}
