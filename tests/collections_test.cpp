@@ -143,6 +143,14 @@ const Case cases[] = {
                                                        r[i] = p[i] * p[i]
                                                        s[i] = q[i] * q[i]
                                                        z[i] = r[i] * s[i] })"},
+    // To compute it twice would cost more than to write it and to read it back.
+    {"AFunctionOfTheLibraryIsComputedOnce", {2, 0, 1}, {2, 0, 1}, R"(
+      def f(x: f64[N]) -> y { p[i] = exp(x[i])
+                              y[i] = p[i] + p[N - 1 - i] })"},
+    // What the filter keeps is in memory: with several elements at a time the loop inside is faster.
+    {"AFilterThenAMapWithALoopInside", {3, 1, 2}, {2, 1, 1}, R"(
+      def f(x: i64[N], w: i64[M]) -> r { p = [ v | v in x, v > 2 ]
+                                         r = [ (sum(j) v * w[j]) | v in p ] })"},
     {"AFilterGuardsADivision", {2, 0, 1}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> y { p = [ v % 3 | v in x, v % 3 != 0 ]
                               y[k] = 100 / p[k] })"},
@@ -183,6 +191,16 @@ const Case cases[] = {
     {"IndependentFlatMapsOfOneRange", {2, 2, 0}, {1, 1, 0}, R"(
       def f(n: i64) -> (a, b) { a = [ i * j | i < n, j < 3 ]
                                 b = [ i + j | i < n, j < 3, i != j ] })"},
+    // Vertical beats horizontal: the two maps of one range stay apart, because who reads the one goes through it
+    // and waits for the other one.
+    {"ASiblingThatTheReaderWaitsForStaysOutside", {3, 1, 2}, {2, 1, 1}, R"(
+      def f(x: i64[N], y: i64[N]) -> r { a[i] = x[i] % 7
+                                         b[i] = y[i] % 5
+                                         r = [ a[i] + v | i < N, v in b ] })"},
+    {"ASiblingOfWhichAllIsAddedToEachElement", {3, 1, 2}, {2, 1, 1}, R"(
+      def f(x: i64[N], y: i64[N]) -> c { a[i] = x[i] % 7
+                                         b[i] = y[i] % 5
+                                         c[i, j] = a[i] + b[j] })"},
     {"DifferentRanges", {2, 0, 0}, {2, 0, 0}, R"(
       def f(x: f64[N], y: f64[M]) -> (a, b) { a[i] = x[i] + 1
                                               b[i] = y[i] + 1 })"},
@@ -1215,6 +1233,27 @@ const Case cases[] = {
                                               q = [ v + 1 | v in y, v < 5 ]
                                               c = concat(p, q)
                                               r = [ i | i < N, i < len(p) ] })"},
+    {"AConcatenationOfConcatenations", {7, 0, 6}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> m { a = [ v | v in x, v > 3 ]
+                                         b = [ v | v in y, v > 2 ]
+                                         c = concat(a, b)
+                                         p[k] = 2 * c[k]
+                                         d = [ v | v in x, v > 1 ]
+                                         e = concat(d, p)
+                                         m = sum(k) e[k] * k })"},
+    {"AConcatenationOfMapsOfFilters", {6, 0, 5}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> z { a = [ v | v in x, v > 3 ]
+                                         p[k] = 2 * a[k]
+                                         b = [ v | v in y, v > 2 ]
+                                         q[k] = b[k] - 1
+                                         c = concat(p, q)
+                                         z = [ v | v in c, v % 3 != 0 ] })"},
+    // Better than a loop for each: the place in a row is the remainder of the place among all.
+    {"AConcatenationOfFlatMapsOfFixedWidth", {4, 2, 3}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> m { a = [ v + k | v in x, k < 3 ]
+                                         b = [ v * k | v in y, k < 2 ]
+                                         c = concat(a, b)
+                                         m = [ v * 2 | v in c ] })"},
     {"AConcatenationBesideAnIndexOfItsName", {1, 1, 0}, {1, 1, 0}, R"(
       def f(x: i64[N], y: i64[M]) -> z { z = [ v + k | k < 3, v in concat(x, y) ] })"},
     // ---- every producer with every consumer

@@ -86,7 +86,7 @@ TEST(Machine, TheExampleInTheDocumentsIsRight) {
 TEST(Machine, AFittedModelIsKeptAndUsed) {
   Machine machine = machine_from_json(gpu, "gpu.json");
   EXPECT_EQ(time_model_of(machine).operation_ns, 1.0 / 51000);
-  machine.fitted = TimeModel{{{1e6, 0.1, 0.2}, {.read_ns = 0.3, .write_ns = 0.4}}, 0.5, 6};
+  machine.fitted = TimeModel{{{1e6, 0.1, 0.2}, {.read_ns = 0.3, .write_ns = 0.4}}, 0.5, 50, 6};
   const Machine kept = machine_from_json(to_json(machine), "kept.json");
   EXPECT_EQ(kept, machine);
   EXPECT_EQ(time_model_of(kept), *machine.fitted);

@@ -62,6 +62,13 @@ std::string chain_text(int length) {
   return text + fmt::format("  y[i] = {}[i] * 0.75 + 0.25\n}}\n", last);
 }
 
+/// Functions of functions, of numbers that stay between 0 and 1.
+std::string call_text(const char* type, int calls) {
+  std::string value = "x[i]";
+  for (int k = 0; k < calls; ++k) value = (k % 2 == 0 ? "exp(-" : "log(1 + ") + value + ")";
+  return fmt::format("def probe(x: {}[N]) -> y {{\n  y[i] = {}\n}}\n", type, value);
+}
+
 std::vector<Probe> probes(const Machine& machine, bool small) {
   const MemoryLayer* cache = machine.last_level_cache();
   std::int64_t cached = cache ? cache->bytes * cache->instances : std::int64_t{1} << 25;
@@ -77,6 +84,8 @@ std::vector<Probe> probes(const Machine& machine, bool small) {
         all.push_back({fmt::format("{} sum, {} operations, {}", type, 2 * times + 1, where),
                        sum_text(type, times), count});
     }
+    for (const auto& [type, size] : {std::pair("f32", 4), std::pair("f64", 8)})
+      all.push_back({fmt::format("{} map, exp and log, {}", type, where), call_text(type, 2), bytes / size});
     all.push_back({fmt::format("f32 map, 3 arrays to 1, {}", where), map_text("f32", 3, 1, 1), bytes / 4});
     all.push_back({fmt::format("f32 map, 1 array to 3, {}", where), map_text("f32", 1, 3, 1), bytes / 4});
     all.push_back({fmt::format("f32, 4 maps apart, {}", where), chain_text(4), bytes / 4, true});
@@ -176,8 +185,8 @@ std::string to_string(const Fit& fit) {
                     std::isfinite(layer.bytes) ? fmt::format("arrays of up to {:.0f} MB", 1e-6 * layer.bytes)
                                                : "larger ones",
                     layer.read_ns, layer.write_ns);
-  return text + fmt::format("an operation: {:.5f} ns; an array in memory: {:.0f} ns\n",
-                            fit.fitted.operation_ns, fit.fitted.array_ns);
+  return text + fmt::format("an operation: {:.5f} ns; a call: {:.4f} ns; an array in memory: {:.0f} ns\n",
+                            fit.fitted.operation_ns, fit.fitted.call_ns, fit.fitted.array_ns);
 }
 
 }  // namespace twill::bench

@@ -242,6 +242,8 @@ std::optional<Reason> ClusterBuilder::join(int a, int b, bool siblings) {
   if (sets_before(a).contains(b))
     return reason("cycle", a, b, "the first needs what is computed together with the second");
   if (auto apart = why_not_one(first, second, a, b, siblings)) return apart;
+  if (siblings)
+    if (auto apart = why_not_before_readers(a, b)) return apart;
   const bool gathers = first.gathers || second.gathers ||
                        !gathered_outputs(joiner_[first.holder], joiner_[second.holder]).empty();
   const bool in_turn =
@@ -263,6 +265,31 @@ std::optional<Reason> ClusterBuilder::join(int a, int b, bool siblings) {
   second.members.insert(second.members.end(), first.members.begin(), first.members.end());
   std::sort(second.members.begin(), second.members.end());
   first.members.clear();
+  return std::nullopt;
+}
+
+/// A reader that could share its loops with one of two siblings, but waits for all of the other one, could
+/// share them with neither if the two were one.
+std::optional<Reason> ClusterBuilder::why_not_before_readers(int a, int b) {
+  const auto shares = [&](int maker, int reader) {
+    std::vector<Stage> stages;
+    return !why_not_shared({maker, reader}, stages, [](int, int) { return false; });
+  };
+  for (const auto& [one, other] : {std::pair(a, b), std::pair(b, a)}) {
+    std::set<int> readers;
+    for (const Output& output : joiner_[sets_[index(one)].holder].outputs)
+      for (const int reader : joiner_.uses().readers(output.array)) readers.insert(set_of_[index(reader)]);
+    for (const int reader : readers) {
+      if (reader == one || reader == other || !may_fuse(one, reader)) continue;
+      const bool waits = is_set_between(other, reader);
+      if (!waits && !sets_before(reader).contains(other)) continue;
+      if ((waits || !shares(other, reader)) && !is_set_between(one, reader) && shares(one, reader))
+        return reason("vertical", a, b,
+                      "'" + joiner_[sets_[index(reader)].holder].name + "' goes through '" +
+                          joiner_[sets_[index(one)].holder].name + "', and waits for all of '" +
+                          joiner_[sets_[index(other)].holder].name + "'");
+    }
+  }
   return std::nullopt;
 }
 

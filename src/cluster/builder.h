@@ -57,6 +57,7 @@ class ClusterBuilder {
   std::optional<Reason> why_not_one(const Set& first, const Set& second, int a, int b, bool siblings) const;
   std::optional<Reason> why_more_work(int first, int second) const;
   std::optional<Reason> why_not_in_turn(const Set& first, const Set& second) const;
+  std::optional<Reason> why_not_before_readers(int a, int b);
   std::optional<Reason> join(int a, int b, bool siblings);
   std::size_t streams(int first, int second) const;
   bool walks_too_many(int first, int second) const;

@@ -51,7 +51,7 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(
       if (builder.uses().definer(array) < 0) add(array, -1);
   }
   if (counted) return;
-  for (const Stage& stage : region.stages) work_ += guess.work(stage) * by_time->model.operation_ns;
+  for (const Stage& stage : region.stages) work_ += work_time(guess, stage);
   for (const ClusterProblem::Data& data : problem.arrays)
     unit_ = std::max({unit_, data.write / largest_cost, data.read / largest_cost});
   for (ClusterProblem::Data& data : problem.arrays) {
@@ -114,14 +114,18 @@ bool ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>
   return true;
 }
 
+double ProgramProblem::work_time(const Guess& guess, const Stage& stage) const {
+  const Work work = guess.work(stage);
+  return std::get<ByTime>(cost_).model.work_time(work.operations, work.calls);
+}
+
 /// Together, the first computes its elements as often as the second reads them.
 void ProgramProblem::charge_for_gather(const Region& region, const Guess& guess, int a, int b) {
   const Stage &maker = region.stages[at(a)], &reader = region.stages[at(b)];
   const std::vector<const Output*> gathered = gathered_outputs(maker, reader);
   if (gathered.empty()) return;
   const double elements = std::max(1.0, guess.elements(region.program[gathered.front()->array]));
-  const double more = (guess.points(reader) / elements - 1) * guess.work(maker) *
-                      std::get<ByTime>(cost_).model.operation_ns / unit_;
+  const double more = (guess.points(reader) / elements - 1) * work_time(guess, maker) / unit_;
   problem.saves[{a, b}] = -more;
   work_ += more;  // of which the two save nothing, together
 }

@@ -156,8 +156,8 @@ double Guess::points(const Stage& stage) const {
   return points;
 }
 
-double Guess::work(const Stage& stage) const {
-  return std::holds_alternative<Formula>(stage.body) ? points(stage) * work_at_point(stage) : 0;
+Work Guess::work(const Stage& stage) const {
+  return std::holds_alternative<Formula>(stage.body) ? work_at_point(stage) * points(stage) : Work{};
 }
 
 namespace {
@@ -209,14 +209,14 @@ double lanes_taken(const Type& type) { return std::max(1.0, static_cast<double>(
 
 }  // namespace
 
-double work_at_point(const Stage& stage) {
+Work work_at_point(const Stage& stage) {
   // The innermost dimension with an element for each of its indices, and what is folded inside of it.
   std::size_t first = stage.dims.empty() ? 0 : stage.dims.size() - 1;
   while (first > 0 && !stage.outputs.empty() && !is<Cat>(stage.outputs.front().combine[first])) --first;
   std::set<DimId> inner;
   for (std::size_t d = first; d < stage.dims.size(); ++d) inner.insert(stage.dims[d].id);
   Dependences depends(std::move(inner));
-  double work = 0;
+  Work work;
   std::set<const Node*> seen;
   std::vector<Expr> open;
   for_each_expr(stage, [&](Expr root) { open.push_back(root); });
@@ -237,12 +237,14 @@ double work_at_point(const Stage& stage) {
       if (!subscript || by_data) open.push_back(e->args[k]);
     }
     // Where it is not known in advance what is read, nothing is fetched in advance.
-    if (as<Invoke>(e) || anywhere || (apply && info(apply->prim).prim_class == PrimClass::Function))
-      work += cheap_operations;
+    if (apply && is_library_function(apply->prim))
+      ++work.calls;
+    else if (as<Invoke>(e) || anywhere || (apply && apply->prim == Prim::Sqrt))
+      work.operations += cheap_operations;
     else if (apply)
-      work += lanes_taken(e->args.front()->type);
+      work.operations += lanes_taken(e->args.front()->type);
     else if (read && !read->rules.empty())
-      ++work;
+      ++work.operations;
   }
   return work;
 }

@@ -11,6 +11,14 @@ namespace twill {
 /// one of ten for what is equal, one of k for what is equal modulo k.
 double share_of(Expr condition);
 
+/// What there is to compute, in numbers of four bytes: others count as many as they take in vectors.
+struct Work {
+  double operations = 0;  // and elements that are read
+  double calls = 0;       // of functions of the C library, whatever they take
+
+  Work operator*(double times) const { return {operations * times, calls * times}; }
+};
+
 /// Sizes that are known, and guesses for the others: collections by what their conditions leave of a range,
 /// rows of a triangle by the middle one.
 class Guess {
@@ -22,9 +30,8 @@ class Guess {
   double bytes(const Array& array) const;
   double elements(const Array& array) const;
   double points(const Stage& stage) const;
-  /// Operations on four bytes and elements that are read, in all points of a formula; those of a block are
-  /// counted where its stages are.
-  double work(const Stage& stage) const;
+  /// In all points of a formula; the work of a block is counted where its stages are.
+  Work work(const Stage& stage) const;
 
  private:
   double extent(Expr e) const;
@@ -37,8 +44,7 @@ class Guess {
   KnownSizes guessed_;  // with something for every size
 };
 
-/// Operations on four bytes (others count as many as they take) and elements that are read for one point: not
-/// where elements are, and not what is the same for all points of the innermost loop.
-double work_at_point(const Stage& stage);
+/// For one point: not where elements are, and not what is the same for all points of the innermost loop.
+Work work_at_point(const Stage& stage);
 
 }  // namespace twill

@@ -1,6 +1,8 @@
 #include "fuse/inline.h"
 
+#include "base/error.h"
 #include "fuse/profit.h"
+#include "program/affine_of.h"
 #include "program/check.h"
 #include "program/edit.h"
 #include "program/index_use.h"
@@ -30,20 +32,52 @@ std::vector<Expr> reads_of(const Stage& stage, ArrayId array) {
   return found;
 }
 
-/// Does the output write every point of the stage at the point's own place?
-bool is_map(const Stage& stage, const Output& output) {
-  if (output.guard || output.into || output.at.size() != stage.dims.size()) return false;
-  if (!std::all_of(output.combine.begin(), output.combine.end(), is<Cat>)) return false;
-  std::set<DimId> used;
-  return std::all_of(output.at.begin(), output.at.end(), [&](Expr at) {
-    const auto* index = as<IndexRef>(at);
-    return index && used.insert(index->dim).second;
-  });
+/// Where the index of a dimension is found in a subscript of the element that has been written there: rows
+/// that lie one behind the other in one dimension are divided out.
+struct Digit {
+  std::size_t subscript = 0;
+  std::int64_t stride = 1;
+  std::int64_t extent = 0;  // 0: nothing is left out above it
+};
+
+/// By dimension, if the output writes every point of the stage at a place of its own, and all places.
+std::optional<std::map<DimId, Digit>> digits_of(const Stage& stage, const Output& output) {
+  if (output.guard || output.into || !std::all_of(output.combine.begin(), output.combine.end(), is<Cat>))
+    return std::nullopt;
+  std::map<DimId, Digit> digits;
+  for (std::size_t s = 0; s < output.at.size(); ++s) {
+    std::vector<std::pair<std::int64_t, const Dim*>> by_stride;
+    for (const Dim& dim : stage.dims) {
+      const auto factor = factor_of(output.at[s], dim.id);
+      if (!factor || *factor < 0) return std::nullopt;
+      if (*factor > 0) by_stride.emplace_back(*factor, &dim);
+    }
+    std::sort(by_stride.begin(), by_stride.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    const bool is_index = by_stride.size() == 1 && as<IndexRef>(output.at[s]);
+    poly::Affine sum;
+    std::int64_t stride = 1;
+    for (std::size_t k = 0; k < by_stride.size(); ++k) {
+      const Dim& dim = *by_stride[k].second;
+      const bool outermost = k + 1 == by_stride.size();
+      const std::int64_t extent = outermost ? 0 : integer_of(dim.hi).value_or(0);
+      if (by_stride[k].first != stride || (!is_index && integer_of(dim.lo) != 0) ||
+          (!outermost && (extent <= 0 || stride > (std::int64_t{1} << 30) / extent)) ||
+          !digits.emplace(dim.id, Digit{s, stride, extent}).second)
+        return std::nullopt;
+      sum = sum + poly::Affine(var_of(dim.id)) * stride;
+      if (!outermost) stride *= extent;
+    }
+    const auto affine = affine_of(output.at[s]);
+    if (by_stride.empty() || !affine || *affine != sum) return std::nullopt;
+  }
+  return digits.size() == stage.dims.size() ? std::optional(std::move(digits)) : std::nullopt;
 }
 
 /// May a subscript of the producer's array that a boundary rule bends be bent in the producer's own reads
 /// instead? If the producer uses the index to read elements of arrays that are as long, and for nothing else.
 bool hands_rule_on(const Program& program, const Output& output, std::size_t subscript) {
+  if (!as<IndexRef>(output.at[subscript])) return false;
   const DimId index = as<IndexRef>(output.at[subscript])->dim;
   const Expr extent = program[output.array].shape[subscript];
   const auto is_index = [&](Expr e) {
@@ -74,16 +108,14 @@ enum class Finds : std::uint8_t {
   Nobody,  // the index may not be used at all
 };
 Finds who_finds(const Program& program, const Output& output, std::size_t subscript) {
-  const DimId index = as<IndexRef>(output.at[subscript])->dim;
-  const Expr extent = program[output.array].shape[subscript];
+  const Expr place = output.at[subscript], extent = program[output.array].shape[subscript];
   Finds finds = Finds::Nobody;
   visit_surely(output.value, [&](Expr node) {
     const auto* ref = as<IndexRef>(node);
-    if (ref && ref->dim == index && finds == Finds::Nobody) finds = Finds::Within;
+    if (ref && mentions(place, ref->dim) && finds == Finds::Nobody) finds = Finds::Within;
     const auto* read = as<Read>(node);
     for (std::size_t s = 0; read && s < read->rules.size(); ++s) {
-      const auto* at = as<IndexRef>(node->args[s]);
-      if (at && at->dim == index && read->rules[s] == Boundary::Inside &&
+      if (node->args[s] == place && read->rules[s] == Boundary::Inside &&
           program[read->array].shape[s] == extent)
         finds = Finds::Read;
     }
@@ -94,33 +126,39 @@ Finds who_finds(const Program& program, const Output& output, std::size_t subscr
 using Unproven = std::set<std::pair<const Node*, int>>;
 
 /// The value of the element that a read means.
-Expr value_at(Program& program, const Output& output, Expr node, const Unproven& unproven) {
+Expr value_at(Program& program, const std::map<DimId, Digit>& digits, const Output& output, Expr node,
+              const Unproven& unproven) {
+  ExprPool& pool = *program.pool;
   std::vector<Expr> places;
   for (std::size_t k = 0; k < output.at.size(); ++k) {
     const bool checks = unproven.contains({node.get(), static_cast<int>(k)}) &&
                         who_finds(program, output, k) == Finds::Within;
-    places.push_back(checks ? program.pool->apply(Prim::Within,
-                                                  {node->args[k], program[output.array].shape[k]}, node->place)
-                            : node->args[k]);
+    places.push_back(
+        checks ? pool.apply(Prim::Within, {node->args[k], program[output.array].shape[k]}, node->place)
+               : node->args[k]);
   }
   const auto& rules = as<Read>(node)->rules;
-  std::map<DimId, std::size_t> subscript_of;
-  for (std::size_t k = 0; k < output.at.size(); ++k) subscript_of[as<IndexRef>(output.at[k])->dim] = k;
-  const auto found = [&](Expr e) -> std::optional<std::size_t> {
+  const auto found = [&](Expr e) -> const Digit* {
     const auto* index = as<IndexRef>(e);
-    const auto place = index ? subscript_of.find(index->dim) : subscript_of.end();
-    return place == subscript_of.end() ? std::nullopt : std::optional(place->second);
+    const auto digit = index ? digits.find(index->dim) : digits.end();
+    return digit == digits.end() ? nullptr : &digit->second;
+  };
+  const auto place_of = [&](const Digit& digit) {
+    Expr place = places[digit.subscript];
+    if (digit.stride != 1) place = pool.apply(Prim::Div, {place, pool.integer(digit.stride)});
+    if (digit.extent > 0) place = pool.apply(Prim::Mod, {place, pool.integer(digit.extent)});
+    return place;
   };
   const std::function<Expr(Expr)> moved = [&](Expr e) {
     return rewrite(*program.pool, e, [&](Expr inner) -> Expr {
-      if (const auto k = found(inner)) return places[*k];
+      if (const Digit* digit = found(inner)) return place_of(*digit);
       const auto* read = as<Read>(inner);
       if (!read) return {};
       std::vector<Boundary> bent = read->rules;
       std::vector<Expr> subscripts;
       for (std::size_t s = 0; s < bent.size(); ++s) {
-        const auto k = found(inner->args[s]);
-        if (k && bends(rules[*k])) bent[s] = rules[*k];
+        const Digit* digit = found(inner->args[s]);
+        if (digit && bends(rules[digit->subscript])) bent[s] = rules[digit->subscript];
         subscripts.push_back(moved(inner->args[s]));
       }
       const Expr fallback = inner->args.size() > bent.size() ? moved(inner->args.back()) : Expr{};
@@ -149,7 +187,7 @@ std::optional<Reason> why_not_inline(const Program& program, const Stage& produc
   for (const Output& running : producer.outputs)
     if (is_running(running) && mentions(output.value, running.array))
       return no("not-a-map", array + " goes on with a value from point to point");
-  if (!is_map(producer, output)) return no("not-a-map", array + " is not one value for each point");
+  if (!digits_of(producer, output)) return no("not-a-map", array + " is not one value for each point");
   for (const Output& version : consumer.outputs)
     if (version.into == output.array) return no("version", "it makes a new version of " + array);
   for (const Expr node : reads_of(consumer, output.array)) {
@@ -232,16 +270,19 @@ bool is_as_quick_as_reading(Program& program, const Stage& producer, const Outpu
     return found.size();
   };
   Stage again = consumer;
-  inline_reads(program, output, again);
+  inline_reads(program, producer, output, again);
   return reads(again) <= reads(consumer);
 }
 
-void inline_reads(Program& program, const Output& output, Stage& consumer) {
+void inline_reads(Program& program, const Stage& producer, const Output& output, Stage& consumer) {
   ExprPool& pool = *program.pool;
   std::map<const Node*, Expr> values;
+  const auto digits = digits_of(producer, output);
+  ensure(digits.has_value(), "inline_reads: the elements of the array have places of their own");
   const Unproven unproven = unproven_reads(program, consumer, output.array);
   for (const Expr node : reads_of(consumer, output.array)) {
-    values[node.get()] = pool.cast(program[output.array].type, value_at(program, output, node, unproven));
+    values[node.get()] =
+        pool.cast(program[output.array].type, value_at(program, *digits, output, node, unproven));
   }
   // A read may be a subscript of another one: the innermost ones first, until none is left.
   const auto replace = [&](Expr node) {
@@ -307,7 +348,7 @@ void recompute(Region& region, const UseTable& uses, int position) {
   Stage stage = std::exchange(region.stages[static_cast<std::size_t>(position)], Stage{});
   for (const Output& output : stage.outputs)
     for (const int reader : uses.readers(output.array))
-      inline_reads(region.program, output, region.stages[static_cast<std::size_t>(reader)]);
+      inline_reads(region.program, stage, output, region.stages[static_cast<std::size_t>(reader)]);
 }
 
 }  // namespace twill

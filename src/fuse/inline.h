@@ -29,7 +29,7 @@ bool is_as_quick_as_reading(Program& program, const Stage& producer, const Outpu
                             const Stage& consumer);
 
 /// Replaces the reads. Only if nothing speaks against it.
-void inline_reads(Program& program, const Output& output, Stage& consumer);
+void inline_reads(Program& program, const Stage& producer, const Output& output, Stage& consumer);
 
 /// Why the stage at a position cannot be left out, with all who read what it makes computing that again.
 std::optional<Reason> why_not_recompute(const Region& region, const UseTable& uses, int position);

@@ -466,7 +466,9 @@ class Judge {
                                   elements);
       if (!is<Fold>(combine) && !is<Append>(combine) && !is<Scatter>(combine) && !is<Group>(combine))
         return no("combine", quoted(output.array) + " has one element for each of " + elements +
-                                 (second_.dims.size() > 1 ? ", which loops of its own compute" : ""));
+                                 (second_.dims.size() > 1
+                                      ? ", and loops inside, which compute several elements at a time"
+                                      : ""));
       if (is<Append>(combine) && output.offsets)
         return no("combine", quoted(output.array) + " has rows for " + elements);
       if (meeting.collection && meeting.collection->guard && output.into && !output.accumulates &&
@@ -661,7 +663,7 @@ Stage joined(Program& program, const Stage& first, const Stage& second, const st
   ensure(meeting.has_value(), "joined stages have to meet");
   Stage rest = second;
   for (const Output& output : first.outputs)
-    if (meeting->by_index.contains(output.array)) inline_reads(program, output, rest);
+    if (meeting->by_index.contains(output.array)) inline_reads(program, first, output, rest);
   if (!meeting->same_range) return rest;
   settle(*program.pool, rest, *meeting);
   if (meeting->collection) {

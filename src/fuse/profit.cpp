@@ -74,10 +74,7 @@ bool calls_library(const Program& program, Expr root) {
   visit(root, [&](Expr node) {
     const auto* apply = as<Apply>(node);
     const auto* invoke = as<Invoke>(node);
-    constexpr std::array instructions = {Prim::Sqrt, Prim::Floor, Prim::Ceil, Prim::Trunc, Prim::Fma};
-    if (apply && info(apply->prim).prim_class == PrimClass::Function &&
-        std::ranges::find(instructions, apply->prim) == instructions.end())
-      found = true;
+    found = found || (apply && is_library_function(apply->prim));
     if (invoke) found = found || calls_library(program, program[invoke->function].body);
   });
   return found;

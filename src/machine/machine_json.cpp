@@ -120,6 +120,7 @@ Json model_json(const TimeModel& model) {
     json["layers"].push_back(std::move(entry));
   }
   json["operation_ns"] = model.operation_ns;
+  json["call_ns"] = model.call_ns;
   json["array_ns"] = model.array_ns;
   return json;
 }
@@ -152,6 +153,7 @@ std::optional<TimeModel> read_model(Reader& top, const std::string& file) {
   if (std::isfinite(model.layers.back().bytes))
     wrong(file, "the last of the layers in 'fitted' holds everything: it has no 'bytes'");
   reader.rate("operation_ns", model.operation_ns);
+  reader.rate("call_ns", model.call_ns);
   reader.rate("array_ns", model.array_ns);
   reader.finish();
   return model;

@@ -6,6 +6,13 @@
 
 namespace twill {
 
+namespace {
+
+/// A function of the C library takes as long as so many operations at their peak, in lanes.
+constexpr double operations_of_a_call = 500;
+
+}  // namespace
+
 const TimeModel::Layer& TimeModel::layer_of(double bytes, bool known) const {
   const auto found = std::find_if(layers.begin(), layers.end(),
                                   [&](const Layer& layer) { return known && bytes <= layer.bytes; });
@@ -19,6 +26,7 @@ std::vector<std::reference_wrapper<double>> TimeModel::coefficients() {
     all.push_back(layer.write_ns);
   }
   all.push_back(operation_ns);
+  all.push_back(call_ns);
   all.push_back(array_ns);
   return all;
 }
@@ -42,6 +50,7 @@ TimeModel time_model_of(const Machine& machine) {
   // Few operations are fused multiply-adds, and none costs anything while its loop waits for memory. That an
   // operation counts as much as at the peak is what fits say (`twill machine --fit`).
   if (rates.f32_gflops > 0) model.operation_ns = 1 / rates.f32_gflops;
+  model.call_ns = operations_of_a_call * model.operation_ns;
   model.array_ns = 1000 * std::min(machine.launch_us, 50.0);
   return model;
 }

@@ -1,7 +1,7 @@
 // How long it takes to move bytes and to compute, as far as a choice between ways to do so needs to know.
 //
 // Times add up: what is read and written, once for every pass over memory, at the rate of the layer that
-// holds the array; an operation for every point; and something for every array that is in memory at all.
+// holds the array; operations and calls of functions for every point; and something for every array that is in memory at all.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,17 @@ struct TimeModel {
   };
   std::vector<Layer> layers = {{}};  // from near to far; the last one holds everything
   double operation_ns = 0.02;
+  double call_ns = 5;  // of a function of the C library
   double array_ns = 0;
 
-  /// Of an array; if its size is only a guess, it is taken to be far away.
+  /// Of an array; if its size is only a guess, it is taken to be large and far away.
   double read_time(double bytes, bool known) const { return bytes * layer_of(bytes, known).read_ns; }
   double write_time(double bytes, bool known) const {
-    return bytes * layer_of(bytes, known).write_ns + array_ns;
+    return bytes * layer_of(bytes, known).write_ns + (known ? array_ns : 0);
+  }
+
+  double work_time(double operations, double calls) const {
+    return operations * operation_ns + calls * call_ns;
   }
 
   /// Everything that a fit may change: times are sums of these, each times something that a program tells.

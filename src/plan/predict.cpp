@@ -36,7 +36,10 @@ class Prices {
                        [&](const Output& output) { return guess_.knows(program_[output.array]); });
   }
   double points(const Stage& stage) const { return guess_.points(stage); }
-  double work(const Stage& stage) const { return guess_.work(stage) * model_.operation_ns; }
+  double work(const Stage& stage) const {
+    const Work work = guess_.work(stage);
+    return model_.work_time(work.operations, work.calls);
+  }
 
  private:
   const Program& program_;
@@ -148,7 +151,7 @@ class Comparison {
   /// What it costs the reader to compute all that it reads of the stage.
   double more_work(Stage reader, const Stage& stage) const {
     const double before = prices_.work(reader);
-    for (const Output& output : stage.outputs) inline_reads(region_.program, output, reader);
+    for (const Output& output : stage.outputs) inline_reads(region_.program, stage, output, reader);
     const double more = prices_.work(reader) - before;
     return takes_single_points(reader) ? without_lanes * more : more;
   }

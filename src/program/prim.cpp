@@ -77,6 +77,12 @@ std::span<const PrimInfo> all_prims() { return prims; }
 
 const PrimInfo& info(Prim prim) { return prims[static_cast<std::size_t>(prim)]; }
 
+bool is_library_function(Prim prim) {
+  constexpr std::array instructions = {Prim::Sqrt, Prim::Floor, Prim::Ceil, Prim::Trunc, Prim::Fma};
+  return info(prim).prim_class == PrimClass::Function &&
+         std::ranges::find(instructions, prim) == instructions.end();
+}
+
 std::optional<Prim> prim_named(std::string_view name) {
   const auto found =
       std::ranges::find_if(prims, [&](const PrimInfo& p) { return p.name == name && p.prim != Prim::Neg; });

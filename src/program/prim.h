@@ -50,6 +50,9 @@ struct PrimInfo {
 std::span<const PrimInfo> all_prims();
 const PrimInfo& info(Prim prim);
 
+/// A function of the C library, for which processors have no instruction: it takes one number at a time.
+bool is_library_function(Prim prim);
+
 /// By call name ("exp", "min") or operator ("+", "and"); "-" is Sub.
 std::optional<Prim> prim_named(std::string_view name);
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 
 namespace twill {
 
@@ -17,11 +18,15 @@ namespace {
 
 using poly::Affine;
 
-/// An array of which all elements are read, and how many there are before it.
+/// An array of which all elements are read.
 struct Part {
   ArrayId array;
-  Affine begin;
+  Affine begin;  // how many elements there are before it
+  Expr read;     // of an element
+  Expr value;    // what is made of it
 };
+
+constexpr std::size_t most_parts = 64;
 
 class Concats {
  public:
@@ -29,12 +34,18 @@ class Concats {
       : region_(region), program_(region.program), pool_(*region.program.pool), notes_(notes) {}
 
   bool run() {
+    // What goes through a new collection may become a collection itself: who reads it waits for that.
+    std::set<ArrayId> changing;
     bool changed = false;
     for (std::size_t s = 0; s < region_.stages.size(); ++s) {
       const std::size_t before = region_.stages.size();
-      if (!join_what_is_read_by(s)) continue;
-      changed = true;
+      const bool waits =
+          std::ranges::any_of(changing, [&](ArrayId array) { return reads(region_.stages[s], array); });
+      const bool joins = !waits && join_what_is_read_by(s);
       s -= before - region_.stages.size();
+      changed = changed || joins;
+      if (!waits && !joins) continue;
+      for (const Output& output : region_.stages[s].outputs) changing.insert(output.array);
     }
     return changed;
   }
@@ -43,34 +54,71 @@ class Concats {
   // ---- what is read
 
   /// `if k < len(a) then a[k] else if k < len(a) + len(b) then b[k - len(a)] else …` for the index of the
-  /// dimension; nothing if the node is something else.
+  /// dimension, where something may be made of each element, and a part may be such a choice again; nothing
+  /// if the node is something else.
   std::optional<std::vector<Part>> parts_of(Expr node, const Dim& dim) const {
     std::vector<Part> parts;
-    Affine begin;
     const auto end = affine_of(dim.hi);
-    const Expr index = pool_.index(dim.id);
-    const auto add = [&](Expr element, const Affine& upto) {
-      const Read* read = as<Read>(element);
-      if (!read || read->rules.size() != 1) return false;
-      const auto at = affine_of(element->args.front());
-      const auto length = affine_of(program_[read->array].shape.front());
-      if (!at || !length || !is_count(program_[read->array].shape.front()) ||
-          *at != Affine(var_of(dim.id)) - begin || upto - begin != *length)
-        return false;
-      parts.push_back({read->array, begin});
-      begin = upto;
+    const std::function<bool(Expr, const Affine&)> add = [&](Expr value, const Affine& upto) {
+      Expr choice;
+      descend(value, [&](Expr inner) {
+        if (!choice && as<Select>(inner) && boundary_in(inner->args[0], dim.id)) choice = inner;
+        return !choice;
+      });
+      const auto if_chosen = [&](std::size_t side) {
+        return rewrite(pool_, value,
+                       [&](Expr inner) { return inner == choice ? choice->args[side] : Expr{}; });
+      };
+      if (choice)
+        return parts.size() < most_parts && add(if_chosen(1), *boundary_in(choice->args[0], dim.id)) &&
+               add(if_chosen(2), upto);
+      const Affine begin = parts.empty() ? Affine() : end_of(parts.back());
+      auto part = part_of(value, dim, begin);
+      if (!part || end_of(*part) != upto) return false;
+      parts.push_back(std::move(*part));
       return true;
     };
-    if (!end || !as<Select>(node)) return std::nullopt;
-    while (as<Select>(node)) {
-      const Expr condition = node->args[0];
-      const Apply* less = as<Apply>(condition);
-      if (!less || less->prim != Prim::Lt || condition->args[0] != index) return std::nullopt;
-      const auto upto = affine_of(condition->args[1]);
-      if (!upto || upto->mentions(var_of(dim.id)) || !add(node->args[1], *upto)) return std::nullopt;
-      node = node->args[2];
-    }
-    return add(node, *end) ? std::optional(std::move(parts)) : std::nullopt;
+    if (!end || !as<Select>(node) || !add(node, *end) || parts.size() < 2) return std::nullopt;
+    return parts;
+  }
+
+  Affine end_of(const Part& part) const {
+    return part.begin + *affine_of(program_[part.array].shape.front());
+  }
+
+  /// The element of the array that the value is made of, which is nowhere but in a part that begins there.
+  std::optional<Part> part_of(Expr value, const Dim& dim, const Affine& begin) const {
+    Expr element;
+    bool alone = true;
+    visit(value, [&](Expr node) {
+      const Read* read = as<Read>(node);
+      alone = alone && !(read && element) && !is_partial_but_for_reads(node);
+      if (read) element = node;
+    });
+    const Read* read = as<Read>(element);
+    if (!alone || !read || read->rules.size() != 1) return std::nullopt;
+    visit(
+        rewrite(pool_, value, [&](Expr node) { return node == element ? pool_.arg(0, node->type) : Expr{}; }),
+        [&](Expr node) { alone = alone && !as<IndexRef>(node); });
+    const auto at = affine_of(element->args.front());
+    const Expr extent = program_[read->array].shape.front();
+    if (!alone || !at || !affine_of(extent) || !is_count(extent) || *at != Affine(var_of(dim.id)) - begin)
+      return std::nullopt;
+    return Part{read->array, begin, element, value};
+  }
+
+  bool is_partial_but_for_reads(Expr node) const {
+    return !as<Read>(node) && is_partial(node, program_.functions);
+  }
+
+  /// The number that the index has to be less than, if that is the condition.
+  static std::optional<Affine> boundary_in(Expr condition, DimId dim) {
+    const Apply* less = as<Apply>(condition);
+    if (!less || less->prim != Prim::Lt) return std::nullopt;
+    const auto left = affine_of(condition->args[0]), right = affine_of(condition->args[1]);
+    if (!left || !right) return std::nullopt;
+    const Affine boundary = *right - *left + Affine(var_of(dim));
+    return boundary.mentions(var_of(dim)) ? std::nullopt : std::optional(boundary);
   }
 
   /// A choice between parts that the reader makes at every point.
@@ -86,8 +134,12 @@ class Concats {
     for_each_expr(reader, [&](Expr root) {
       if (!root) return;
       descend(root, [&](Expr node) {
-        if (auto parts = found ? std::nullopt : parts_of(node, reader.dims.front()))
-          found = Joint{node, std::move(*parts)};
+        try {
+          if (auto parts = found ? std::nullopt : parts_of(node, reader.dims.front()))
+            found = Joint{node, std::move(*parts)};
+        } catch (const std::overflow_error&) {
+          // Lengths that nobody can add up are not those of parts.
+        }
         return !found;
       });
     });
@@ -163,10 +215,7 @@ class Concats {
     };
   }
 
-  Affine total_of(const Joint& joint) const {
-    const Part& last = joint.parts.back();
-    return last.begin + *affine_of(program_[last.array].shape.front());
-  }
+  Affine total_of(const Joint& joint) const { return end_of(joint.parts.back()); }
 
   bool needs_all_together(const UseTable& uses, const Found& found, std::size_t position) const {
     const Joint& joint = found.joint;
@@ -191,9 +240,12 @@ class Concats {
       for (const int user : uses.users(symbol))
         if (!found.gone.contains(user) && user < static_cast<int>(position)) return false;
     }
-    for (const Array& array : program_.arrays)
-      if (!parts.contains(array.id) && std::ranges::any_of(array.shape, needs_one)) return false;
     bool needs = false;
+    for_each_stage(region_.stages, [&](const Stage& stage) {
+      for (const Output& output : stage.outputs)
+        for (const ArrayId array : defined_arrays(output))
+          needs = needs || (!parts.contains(array) && std::ranges::any_of(program_[array].shape, needs_one));
+    });
     // One of them may go as far as another one is long.
     for (const int maker : found.gone)
       for_each_expr(region_.stages[static_cast<std::size_t>(maker)],
@@ -250,9 +302,14 @@ class Concats {
   /// fewer than others, a range of one point.
   Stage one_after_the_other(const Found& found, const Dim& through, NewNames& names, ArrayId array) {
     std::vector<Stage> each;
-    for (std::size_t k = 0; k < found.joint.parts.size(); ++k)
-      each.push_back(found.makers[k] < 0 ? walk_over(found.joint.parts[k].array)
+    for (std::size_t k = 0; k < found.joint.parts.size(); ++k) {
+      const Part& part = found.joint.parts[k];
+      each.push_back(found.makers[k] < 0 ? walk_over(part.array)
                                          : region_.stages[static_cast<std::size_t>(found.makers[k])]);
+      Expr& value = each.back().outputs.front().value;
+      const Expr element = pool_.cast(part.read->type, value);
+      value = rewrite(pool_, part.value, [&](Expr node) { return node == part.read ? element : Expr{}; });
+    }
     std::size_t depth = 1;
     for (const Stage& part : each) depth = std::max(depth, part.dims.size());
     Stage all;

@@ -38,12 +38,12 @@ constexpr std::array passes = {
     Pass{"buckets", everywhere<fold_buckets>},
     Pass{"tables", everywhere<share_tables>},
     Pass{"zips", everywhere<unite_lengths>},
-    Pass{"concats", everywhere<join_collections>},
     Pass{"copies", everywhere<remove_copies>},
     Pass{"branches", everywhere<join_branches>},
     Pass{"remember", everywhere<remember_values>},
     Pass{"asked", everywhere<sink_as_asked>},
     Pass{"vertical", everywhere<fuse_vertically>},
+    Pass{"concats", everywhere<join_collections>},
     Pass{"positions", everywhere<count_positions>},
 };
 

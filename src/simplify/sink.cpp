@@ -42,7 +42,7 @@ class Sink {
       if (!is_inside || !(asked || has_hint(stage, Hint::Always)) || has_hint(stage, Hint::Never) ||
           !reads_itself(stage, output.array) || why_not_inline(program_, producer, output, stage))
         return;
-      inline_reads(program_, output, stage);
+      inline_reads(program_, producer, output, stage);
       done.push_back({"asked",
                       {producer.name, stage.name},
                       "'" + producer.name + "' is computed inside of '" + stage.name +

@@ -98,7 +98,7 @@ class Vertical {
         !is_as_quick_as_reading(region_.program, producer, output, consumer))
       return no("repeated",
                 "elements of '" + region_.program[output.array].name + "' would be computed again");
-    inline_reads(region_.program, output, consumer);
+    inline_reads(region_.program, producer, output, consumer);
     absorbed(p, c, gone);
     return std::nullopt;
   }
@@ -146,7 +146,7 @@ class Vertical {
     for (const Output& output : producer.outputs) {
       if (!reads(consumer, output.array) || why_not_inline(region_.program, producer, output, consumer))
         continue;
-      inline_reads(region_.program, output, consumer);
+      inline_reads(region_.program, producer, output, consumer);
       notes_.done.push_back({"recomputed",
                              {producer.name, consumer.name},
                              "'" + consumer.name + "' computes what it reads of '" +
