@@ -1054,10 +1054,18 @@ const Case cases[] = {
       def f(x: i64[N]) -> (s, m) { c = [ [ v * j | j < v % 5, j != 2 ] | v in x ]
                                    s[i] = sum(j) c[i][j]
                                    m = [ [ w + 1 | w in r, w % 2 == 0 ] | r in c ] })"},
-    // The rows are made: that one of them is too short for its element is found out there.
-    {"AnElementOfEachRowOfAnyLength", {2, 1, 2}, {2, 1, 2}, R"(
+    // No row is made; that one is too short for its element is found out all the same.
+    {"AnElementOfEachRowOfAnyLength", {2, 1, 2}, {1, 0, 0}, R"(
       def f(x: i64[N]) -> s { c = [ [ v * j | j < 1 + v % 5 ] | v in x ]
                               s[i] = c[i][0] })"},
+    {"SomeElementsOfEachRow", {4, 3, 4}, {1, 1, 0}, R"(
+      def f(x: i64[N]) -> (s, t) { c = [ [ v * j | j < 3 + v % 5 ] | v in x ]
+                                   s[i] = c[i][2] - c[i][0]
+                                   d = [ [ v + j | j < 2 + v % 3 ] | v in x ]
+                                   t[i, k < 2] = d[i][k] })"},
+    {"AnElementOfEachRowThatIsUsedAsWell", {2, 1, 0}, {2, 1, 0}, R"(
+      def f(x: i64[N]) -> (c, s) { c = [ [ v * j | j < 1 + v % 5 ] | v in x ]
+                                   s[i] = c[i][0] })"},
     {"RowsOfEqualLengthThatAreGoneThrough", {2, 2, 2}, {1, 1, 0}, R"(
       def f(x: i64[N]) -> a { c = [ [ v * j | j < 4 ] | v in x ]
                               a = [ w | r in c, w in r, w > 3 ] })"},

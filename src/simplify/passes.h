@@ -44,6 +44,9 @@ bool count_rows(Region& region, Notes& notes);
 /// Makes arrays in which rows of equal length lie one after the other arrays of rows.
 bool find_rows(Region& region, Notes& notes);
 
+/// Computes single elements of rows where they are read, instead of the rows.
+bool compute_elements(Region& region, Notes& notes);
+
 /// Makes a stage with a block of a single stage one stage.
 bool open_blocks(Region& region, Notes& notes);
 

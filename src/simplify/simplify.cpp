@@ -31,6 +31,7 @@ constexpr std::array passes = {
     Pass{"chosen sizes", settle_chosen_sizes},
     Pass{"row lengths", everywhere<count_rows>},
     Pass{"rows", everywhere<find_rows>},
+    Pass{"elements", everywhere<compute_elements>},
     Pass{"hoist", hoist_invariant},
     Pass{"sift", everywhere<sift_invariant>},
     Pass{"blocks", everywhere<open_blocks>},
