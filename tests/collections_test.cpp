@@ -632,6 +632,24 @@ const Case cases[] = {
         p = [ w | v in x, w in (if v > 3 then [ u + v | u in y, u > 2 ]
                                 else if v > 0 then [ v * j | j < 3 ] else [ j | j in 1 .. 3, j != v ]) ]
         r = [ v + 1 | v in p ] })"},
+    // `b < v` compares: both names mean something there.
+    {"FiltersOnBothSides", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> s {
+        p = [ w | v in x, w in (if v > 5 then [ a | a in y, a > v ] else [ b | b in y, b < v ]) ]
+        s = sum(k) p[k] })"},
+    {"AFlatMapOnOneSide", {2, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N]) -> s { p = [ w | v in x, w in (if v > 3 then [ u | k < 3, u in [k, v] ] else [v]) ]
+                              s = sum(k) p[k] })"},
+    {"AChoiceInAFlatMapOnOneSide", {2, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> r {
+        p = [ w | v in x, w in (if v > 5 then [ u + k | u in (if v > 6 then [ q | q in y, q < v ] else [v, v]), k < 2 ]
+                                else [ a * b / v | v != 0, a in y, b < 10 / v, b != a ]) ]
+        r = [ v + 1 | v in p ] })"},
+    {"ARowAndTuplesOnBothSides", {3, 3, 3}, {2, 3, 4}, R"(
+      def f(x: i64[N], y: i64[M]) -> s {
+        c = [ [ a + j | j < a % 3 ] | a in y ]
+        t = [ (a, 2 * a) | a in y ]
+        s = [ w | v in x, w in (if v > 5 then [ u | r < M, u in c[r], v > u ] else [ a + b | (a, b) in t ]) ] })"},
     {"AChoiceOfAListOrNothing", {3, 0, 1}, {2, 0, 0}, R"(
       def f(x: i64[N], n: i64) -> r { p = if n > 3 then [n, N] else []
                                       r = [ v + 1 | v in p ] })"},
