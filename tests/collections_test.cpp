@@ -1272,6 +1272,36 @@ const Case cases[] = {
                                               q = [ v + 1 | v in y, v < 5 ]
                                               c = concat(p, q)
                                               r = [ i | i < N, i < len(p) ] })"},
+    // Only @never takes fusion away.
+    {"AConcatenationOfAFilterThatIsAlwaysFused", {4, 0, 3}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> m { @always
+                                         a = [ v | v in x, v > 3 ]
+                                         b = [ v | v in y, v > 2 ]
+                                         c = concat(a, b)
+                                         m = [ 2 * v | v in c ] })"},
+    {"AConcatenationOfAFilterThatIsRecomputed", {4, 0, 3}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> m { @recompute
+                                         a = [ v | v in x, v > 3 ]
+                                         b = [ v | v in y, v > 2 ]
+                                         c = concat(a, b)
+                                         m = [ 2 * v | v in c ] })"},
+    {"AConcatenationOfAFilterThatIsRemembered", {4, 0, 3}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> m { @remember
+                                         a = [ v | v in x, v > 3 ]
+                                         b = [ v | v in y, v > 2 ]
+                                         c = concat(a, b)
+                                         m = [ 2 * v | v in c ] })"},
+    {"AConcatenationOfAFilterThatIsNeverFused", {4, 0, 3}, {2, 0, 1}, R"(
+      def f(x: i64[N], y: i64[M]) -> m { @never
+                                         a = [ v | v in x, v > 3 ]
+                                         b = [ v | v in y, v > 2 ]
+                                         c = concat(a, b)
+                                         m = [ 2 * v | v in c ] })"},
+    {"ALengthOfABucketThatIsAlwaysFused", {3, 1, 2}, {1, 0, 0}, R"(
+      def f(k: i64[N], v: i64[N]) -> (a, c) { g = group [ (k[i] % 5, v[i]) | i ]
+                                              a[b] = sum(j) g[b][j]
+                                              @always
+                                              c[b] = len(g[b]) })"},
     {"AConcatenationBesideAnIndexOfItsName", {1, 1, 0}, {1, 1, 0}, R"(
       def f(x: i64[N], y: i64[M]) -> z { z = [ v + k | k < 3, v in concat(x, y) ] })"},
     // ---- every producer with every consumer
