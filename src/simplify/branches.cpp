@@ -33,8 +33,10 @@ class Branches {
       if (open(c) || merge(c) || only_count(c) || draw_in(c)) {
         changed = true;
         c = -1;
+        apart_.clear();
       }
     }
+    notes_.not_done.insert(notes_.not_done.end(), apart_.begin(), apart_.end());
     return changed;
   }
 
@@ -276,15 +278,25 @@ class Branches {
       read.push_back(o);
       stay[o] = uses.is_held(array) || uses.readers(array).size() > 1;
     }
-    if (read.empty() || has_shape_of(consumer, owner)) return false;
-    const auto where = meeting(s, c);
-    if (!where ||
-        operations_of(consumer) * (sides(*branch.then) + sides(*branch.otherwise)) > most_operations)
+    if (read.empty()) return false;
+    const auto no = [&](std::string code, const std::string& why) {
+      apart_.push_back({std::move(code),
+                        {owner.name, consumer.name},
+                        "'" + consumer.name + "' is not computed on the sides of the if that makes '" +
+                            owner.name + "': " + why,
+                        consumer.place});
       return false;
+    };
+    if (has_shape_of(consumer, owner)) return no("length", "its size is computed there");
+    const auto where = meeting(s, c);
+    if (!where) return no("order", "what comes between them keeps them apart");
+    if (operations_of(consumer) * (sides(*branch.then) + sides(*branch.otherwise)) > most_operations)
+      return no("long", "it is too long to be written once for each of them");
     NewNames names(program_);
     Side then = with(consumer, owner, true, names);
     Side otherwise = with(consumer, owner, false, names);
-    if (!joins(then, *branch.then, read) && !joins(otherwise, *branch.otherwise, read)) return false;
+    if (!joins(then, *branch.then, read) && !joins(otherwise, *branch.otherwise, read))
+      return no("sides", "it would share no loop there");
     Stage both = owner;
     keep_outputs(both, stay);
     Block blocks[] = {side_of(both, true), side_of(both, false)};
@@ -303,7 +315,7 @@ class Branches {
     both.body = Branch{branch.condition, std::make_shared<const Block>(std::move(blocks[0])),
                        std::make_shared<const Block>(std::move(blocks[1]))};
     const auto lost = lost_sizes(region_, uses, both, {s, c});
-    if (!lost) return false;
+    if (!lost) return no("length", "the length that is known by it is the size of something else as well");
     say_lost_sizes(region_, *lost, owner, both, names);
     notes_.done.push_back(
         {"branch",
@@ -410,6 +422,7 @@ class Branches {
   Region& region_;
   Program& program_;
   Notes& notes_;
+  std::vector<Reason> apart_;  // of what is there now
 };
 
 }  // namespace
