@@ -456,6 +456,31 @@ TEST_F(Mistakes, FunctionThatSeesADefinition) {
             "  help: pass it as an argument: functions and operators see their parameters only\n");
 }
 
+TEST_F(Mistakes, EffectInAnOperator) {
+  const auto mistake = [&] { op("bad", f32, [&](Value a, Value b) { return f.print({a}), a + b; }); };
+  EXPECT_EQ(error_of(mistake),
+            "<op(\"bad\", f32, [&](Value a, Value b) { return f.print({a}), a + b; });>: error[E0115]: "
+            "the effect 'print' cannot happen in the operator 'bad', which is a value\n"
+            "  help: let a statement of its own go through the elements: xs.print(...)\n");
+}
+
+TEST_F(Mistakes, EffectOfAKindOfItsOwnInAnOperator) {
+  const auto mistake = [&] { op("bad", f32, [&](Value a, Value b) { return f.effect("log", {a}), a + b; }); };
+  EXPECT_EQ(
+      error_of(mistake),
+      "<op(\"bad\", f32, [&](Value a, Value b) { return f.effect(\"log\", {a}), a + b; });>: error[E0115]: "
+      "the effect 'log' cannot happen in the operator 'bad', which is a value\n"
+      "  help: let a statement of its own go through the elements: xs.effect(...)\n");
+}
+
+TEST_F(Mistakes, StatementInAFunction) {
+  const auto mistake = [&] { fn("half", {{"a", f32}}, [&](Value a) { return y() = a, a / 2; }); };
+  EXPECT_EQ(error_of(mistake),
+            "<fn(\"half\", {{\"a\", f32}}, [&](Value a) { return y() = a, a / 2; });>: error[E0285]: "
+            "a statement cannot stand in the function 'half'\n"
+            "  help: a function gives a value; let the statement stand before it\n");
+}
+
 TEST_F(Mistakes, LambdaWithTooManyParameters) {
   const auto mistake = [&] { fn("add", {{"a", f32}}, [](Value a, Value b) { return a + b; }); };
   EXPECT_EQ(error_of(mistake),

@@ -474,7 +474,7 @@ const Case cases[] = {
                                            else { g = group(+) [ (v % 3, 1) | v in x, v > 5 ] }
                                            k[b] = g.keys[b]
                                            s[b] = g[b] % 100 })"},
-    {"AChoiceOfCollectionsOfCollections", {3, 3, 2}, {3, 3, 2}, R"(
+    {"AChoiceOfCollectionsOfCollections", {3, 3, 2}, {2, 2, 0}, R"(
       def f(x: i64[N], n: i64) -> s { if n > 3 { c = [ [ v + k | k < v % 3 ] | v in x ] }
                                       else { c = [ [ i * k | k < i ] | i < 4 ] }
                                       s[r] = sum(j) c[r][j] })"},
@@ -650,6 +650,63 @@ const Case cases[] = {
         p = [ w | v in x, w in (if v > 3 then [ u + v | u in y, u > 2 ]
                                 else if v > 0 then [ v * j | j < 3 ] else [ j | j in 1 .. 3, j != v ]) ]
         r = [ v + 1 | v in p ] })"},
+    // `b < v` compares: both names mean something there.
+    {"FiltersOnBothSides", {2, 1, 1}, {1, 1, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> s {
+        p = [ w | v in x, w in (if v > 5 then [ a | a in y, a > v ] else [ b | b in y, b < v ]) ]
+        s = sum(k) p[k] })"},
+    {"AFlatMapOnOneSide", {2, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N]) -> s { p = [ w | v in x, w in (if v > 3 then [ u | k < 3, u in [k, v] ] else [v]) ]
+                              s = sum(k) p[k] })"},
+    {"AChoiceInAFlatMapOnOneSide", {2, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> r {
+        p = [ w | v in x, w in (if v > 5 then [ u + k | u in (if v > 6 then [ q | q in y, q < v ] else [v, v]), k < 2 ]
+                                else [ a * b / v | v != 0, a in y, b < 10 / v, b != a ]) ]
+        r = [ v + 1 | v in p ] })"},
+    {"ARowAndTuplesOnBothSides", {3, 3, 3}, {2, 3, 4}, R"(
+      def f(x: i64[N], y: i64[M]) -> s {
+        c = [ [ a + j | j < a % 3 ] | a in y ]
+        t = [ (a, 2 * a) | a in y ]
+        s = [ w | v in x, w in (if v > 5 then [ u | r < M, u in c[r], v > u ] else [ a + b | (a, b) in t ]) ] })"},
+    // The length of what a choice collects is a number that the choice leaves behind.
+    {"AChoiceOfCollectionsThenAFoldAndTheLength", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> s { p = if n > 3 then [ v | v in x, v > 2 ] else [ 2 * v | v in x ]
+                                      s = (sum(k) p[k]) / max(len(p), 1) })"},
+    {"AChoiceOfCollectionsThenPrintsAndTheLength", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) { p = if n > 3 then [ v | v in x, v > 2 ] else [ 2 * v | v in x ]
+                                 for v in p { print(v) }
+                                 print("len", len(p)) })"},
+    {"AChoiceOfCollectionsThenAMapAndTheLength", {3, 0, 1}, {2, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> (r, l) { p = if n > 3 then [ v | v in x, v > 2 ] else [ v | v in x, v < n ]
+                                           r = [ v * v | v in p ]
+                                           l = 10 * len(p) })"},
+    {"AChoiceInAChoiceThenAFoldAndTheLength", {4, 0, 1}, {3, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> s {
+        p = if n > 3 then (if n > 7 then [ v | v in x, v > 2 ] else x) else [ v | v in x, v < n ]
+        s = (sum(k) p[k]) + n * len(p) })"},
+    {"AChoiceOfCollectionsOfWhichOnlyTheLengthIsRead", {2, 0, 1}, {1, 0, 0}, R"(
+      def f(x: i64[N], n: i64) -> r { p = if n > 3 then [ v | v in x, v > 2 ] else [ 2 * v | v in x ]
+                                      r = len(p) })"},
+    {"AChoiceOfCollectionsInALoopOfWhichOnlyTheLengthIsRead", {1, 2, 1}, {1, 2, 0}, R"(
+      def f(x: i64[N], T: i64) -> s { s = seq t < T % 9 from 0 {
+                                        p = if t > 3 then [ v | v in x, v > t ] else [ v | v in x, v < t ]
+                                        s = s + len(p) } })"},
+    {"AZipOfTwoChoicesForOneReason", {5, 0, 2}, {2, 0, 0}, R"(
+      def f(x: i64[N], y: i64[N], n: i64) -> r {
+        p = if n > 3 then [ v | v in x, v > 2 ] else [ 2 * v | v in x ]
+        q = if n > 3 then [ 2 * v | v in p ] else [ 3 * v | v in y ]
+        r = [ a + b | (a, b) in zip(p, q) ] })"},
+    // Filters that keep different elements do not fuse with their zip on either side; maps do.
+    {"AZipOfFiltersOrMapsForOneReason", {5, 0, 2}, {3, 0, 2}, R"(
+      def f(x: i64[N], y: i64[N], n: i64) -> s {
+        p = if n > 3 then [ v | v in x, v > 2 ] else [ 2 * v | v in x ]
+        q = if n > 3 then [ v | v in y, v > 2 ] else [ 3 * v | v in y ]
+        s = (sum [ a * b | (a, b) in zip(p, q) ]) + len(q) })"},
+    // A size that another array has, or that a place is computed with, stays one.
+    {"AChoiceOfCollectionsWhoseLengthIsASize", {4, 0, 1}, {4, 0, 1}, R"(
+      def f(x: i64[N], n: i64) -> (s, y) { p = if n > 3 then [ v | v in x, v > 2 ] else [ 2 * v | v in x ]
+                                           s = sum(k) p[k]
+                                           y[i < len(p) / 2] = 3 * i })"},
     {"AChoiceOfAListOrNothing", {3, 0, 1}, {2, 0, 0}, R"(
       def f(x: i64[N], n: i64) -> r { p = if n > 3 then [n, N] else []
                                       r = [ v + 1 | v in p ] })"},
@@ -1262,6 +1319,36 @@ const Case cases[] = {
                                          b = [ v * k | v in y, k < 2 ]
                                          c = concat(a, b)
                                          m = [ v * 2 | v in c ] })"},
+    // Only @never takes fusion away.
+    {"AConcatenationOfAFilterThatIsAlwaysFused", {4, 0, 3}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> m { @always
+                                         a = [ v | v in x, v > 3 ]
+                                         b = [ v | v in y, v > 2 ]
+                                         c = concat(a, b)
+                                         m = [ 2 * v | v in c ] })"},
+    {"AConcatenationOfAFilterThatIsRecomputed", {4, 0, 3}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> m { @recompute
+                                         a = [ v | v in x, v > 3 ]
+                                         b = [ v | v in y, v > 2 ]
+                                         c = concat(a, b)
+                                         m = [ 2 * v | v in c ] })"},
+    {"AConcatenationOfAFilterThatIsRemembered", {4, 0, 3}, {1, 0, 0}, R"(
+      def f(x: i64[N], y: i64[M]) -> m { @remember
+                                         a = [ v | v in x, v > 3 ]
+                                         b = [ v | v in y, v > 2 ]
+                                         c = concat(a, b)
+                                         m = [ 2 * v | v in c ] })"},
+    {"AConcatenationOfAFilterThatIsNeverFused", {4, 0, 3}, {2, 0, 1}, R"(
+      def f(x: i64[N], y: i64[M]) -> m { @never
+                                         a = [ v | v in x, v > 3 ]
+                                         b = [ v | v in y, v > 2 ]
+                                         c = concat(a, b)
+                                         m = [ 2 * v | v in c ] })"},
+    {"ALengthOfABucketThatIsAlwaysFused", {3, 1, 2}, {1, 0, 0}, R"(
+      def f(k: i64[N], v: i64[N]) -> (a, c) { g = group [ (k[i] % 5, v[i]) | i ]
+                                              a[b] = sum(j) g[b][j]
+                                              @always
+                                              c[b] = len(g[b]) })"},
     {"AConcatenationBesideAnIndexOfItsName", {1, 1, 0}, {1, 1, 0}, R"(
       def f(x: i64[N], y: i64[M]) -> z { z = [ v + k | k < 3, v in concat(x, y) ] })"},
     // ---- every producer with every consumer

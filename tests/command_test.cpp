@@ -427,6 +427,78 @@ TEST_F(Command, ExplainCountsBytes) {
   expect({"explain", blur, "--size", "H"}, 2, "error[E0706]: '--size H' is not of the form NAME=VALUE\n");
 }
 
+/// What stands below "apart, and why".
+std::string reasons_in(const std::string& report) {
+  const std::string title = "\napart, and why\n";
+  const std::size_t start = report.find(title);
+  if (start == std::string::npos) return "";
+  const std::string rest = report.substr(start + title.size());
+  return rest.substr(0, rest.find("\n\n") + 1);
+}
+
+TEST_F(Command, ExplainSaysWhatAnIfIs) {
+  const auto reasons = [&](const std::string& text) {
+    return reasons_in(line_.twill({"explain", line_.file("if.twill", text)}).output);
+  };
+  EXPECT_EQ(
+      reasons("def f(x: f64[N], n: i64) -> y {\n"
+              "  a[i] = exp(x[i])\n"
+              "  if n > 3 { y[i] = a[i] + a[N - 1 - i] } else { y[i] = 2 * a[i] }\n}\n"),
+      "  a | y  'a' is not part of 'y', which is an if: what is read on its sides is computed before (if)\n");
+  EXPECT_EQ(reasons("def f(x: f64[N], T: i64) -> y {\n"
+                    "  a[i] = exp(x[i])\n"
+                    "  y = seq t < T from x { y[i] = 0.5 * y[clamp(i + 1)] + a[i] }\n}\n"),
+            "  a | y  'a' is not part of 'y', which is a loop: what is read in its steps is computed before "
+            "(loop)\n");
+  // Why a consumer is not computed on both sides.
+  const std::string fifth_powers = "p[i] * p[i] * p[i] * p[i] * p[i] + exp(p[i]) / (1 + p[i])";
+  EXPECT_EQ(
+      reasons("def f(x: f64[N], n: i64) -> y {\n"
+              "  if n > 3 { p[i] = x[i] + 1 } else { p[i] = x[i] - n }\n"
+              "  y[i] = (" +
+              fifth_powers + ") / (2 + " + fifth_powers + ") + sin(" + fifth_powers + ")\n}\n"),
+      "  p | y  'y' is not computed on the sides of the if that makes 'p': it is too long to be written "
+      "once for each of them (long)\n");
+  EXPECT_EQ(
+      reasons("def f(x: i64[N], n: i64) -> (s, y) {\n"
+              "  p = if n > 3 then [ v | v in x, v > 2 ] else x\n"
+              "  s = sum(k) p[k]\n"
+              "  y[i < len(p) / 2] = 3 * i\n}\n"),
+      "  s | y  's' and 'y' stay apart: their loops have different ranges (range)\n"
+      "  p | s  's' is not computed on the sides of the if that makes 'p': the length that is known by it is "
+      "the size of something else as well (length)\n");
+}
+
+TEST_F(Command, ExplainSaysWhichWishesWereNotGranted) {
+  const auto reasons = [&](const std::string& hint, const std::string& rest) {
+    return reasons_in(
+        line_
+            .twill({"explain", line_.file("wish.twill",
+                                          "def f(x: i64[N], w: i64[M]) -> r {\n  " + hint + "\n  " + rest)})
+            .output);
+  };
+  const std::string loops = "p = [ v | v in x, v > 2 ]\n  r = [ (sum(j) v * w[j]) | v in p ]\n}\n";
+  const std::string apart =
+      "  p | r  'p' and 'r' stay apart: 'r' has one element for each of the elements of 'p', which loops of "
+      "its own "
+      "compute (combine)\n";
+  EXPECT_EQ(
+      reasons("@always", loops),
+      apart +
+          "  p      'p' is to be fused always, and is not: 'p' and 'r' stay apart: 'r' has one element for "
+          "each of the elements of 'p', which loops of its own compute (always)\n");
+  EXPECT_EQ(
+      reasons("@recompute", loops),
+      apart +
+          "  p      'p' is to be recomputed, and is stored: 'p' is not computed inside of 'r': 'p' is not "
+          "one value for each point (recompute)\n");
+  EXPECT_EQ(reasons("@always", "r[i] = x[i] * len(w)\n}\n"),
+            "  r  'r' is to be fused always, and there is nothing to fuse it with (alone)\n");
+  // Those that were granted are nothing to speak of.
+  EXPECT_EQ(reasons("@always", "p[i] = 2 * x[i]\n  r[i] = p[i] + p[N - 1 - i] * len(w)\n}\n"), "");
+  EXPECT_EQ(reasons("@recompute", "p[i] = 2 * x[i]\n  r[i] = p[i] + p[N - 1 - i] * len(w)\n}\n"), "");
+}
+
 // ---- cluster
 
 TEST_F(Command, ClusterCutsGraphs) {

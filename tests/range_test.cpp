@@ -145,14 +145,16 @@ std::string error_of(const std::function<void(Def&, const Var&)>& wrong) {
 }
 
 TEST(Range, WhatAFunctionOfAnElementCannotDo) {
-  EXPECT_EQ(error_of([](Def& f, const Var& x) {
-              f.result(range(x).map([&](Value v) { return range(x).scan("+").sum() + v; }));
-            }),
-            "E0234: an array would have to be made in a function of an element, for every one of them");
-  EXPECT_EQ(error_of([](Def& f, const Var& x) {
-              f.result(range(x).flat_map([&](Value v) { return concat(range(x), list(f, {v})); }));
-            }),
-            "E0234: an array would have to be made in a function of an element, for every one of them");
+  EXPECT_EQ(
+      error_of([](Def& f, const Var& x) {
+        f.result(range(x).map([&](Value v) { return range(x).scan("+").sum() + v; }));
+      }),
+      "E0234: an array would have to be made in a function of an element, each time that it is computed");
+  EXPECT_EQ(
+      error_of([](Def& f, const Var& x) {
+        f.result(range(x).flat_map([&](Value v) { return concat(range(x), list(f, {v})); }));
+      }),
+      "E0234: an array would have to be made in a function of an element, each time that it is computed");
   EXPECT_EQ(error_of([](Def& f, const Var& x) {
               f.result(range(x).map([&](Value v) {
                 range(x).print([](Value u) { return u; });
@@ -160,8 +162,62 @@ TEST(Range, WhatAFunctionOfAnElementCannotDo) {
               }));
             }),
             "E0115: the effect 'print' cannot happen in a function of an element, which is a value");
+  EXPECT_EQ(error_of([](Def& f, const Var& x) {
+              f.result(range(x).map([&](Value v) {
+                f.print({"seen", v});
+                return v;
+              }));
+            }),
+            "E0115: the effect 'print' cannot happen in a function of an element, which is a value");
+  EXPECT_EQ(error_of([](Def& f, const Var& x) {
+              f.result(range(x).map([&](Value v) {
+                const Var y = f.array("y");
+                y() = v;
+                return y;
+              }));
+            }),
+            "E0285: a statement cannot stand in a function of an element");
   EXPECT_EQ(error_of([](Def& f, const Var& x) { f.result(range(x).filter([](Value v) { return v + 1; })); }),
             "E0222: a condition is a bool, not 'i64'");
+}
+
+/// An operator is made without a definition; what its function does to one is noticed all the same.
+TEST(Range, WhatAnOperatorCannotDo) {
+  const auto message_of = [](const std::function<void(Def&, const Var&, const Value&)>& does) {
+    return error_of([&](Def& f, const Var& x) {
+      const Op bad = op("bad", i64, [&](Value a, Value b) {
+                       does(f, x, a);
+                       return a + b;
+                     }).associative();
+      f.result(range(x).fold(bad));
+    });
+  };
+  EXPECT_EQ(message_of([](Def&, const Var& x, const Value&) { range(x).print([](Value u) { return u; }); }),
+            "E0115: the effect 'print' cannot happen in the operator 'bad', which is a value");
+  EXPECT_EQ(message_of([](Def&, const Var& x, const Value& a) {
+              range(x).effect("alarm", [&](Value u) { return a + u; });
+            }),
+            "E0115: the effect 'alarm' cannot happen in the operator 'bad', which is a value");
+  EXPECT_EQ(message_of([](Def& f, const Var&, const Value& a) {
+              f.print({"a", a});
+            }),
+            "E0115: the effect 'print' cannot happen in the operator 'bad', which is a value");
+  EXPECT_EQ(message_of([](Def& f, const Var& x, const Value&) { f.force(x); }),
+            "E0285: a statement cannot stand in the operator 'bad'");
+  EXPECT_EQ(message_of([](Def&, const Var& x, const Value&) { range(x).scan("+"); }),
+            "E0234: an array would have to be made in the operator 'bad', each time that it is computed");
+  EXPECT_EQ(error_of([](Def& f, const Var& x) {
+              const Op bad = op("bad", i64, [&](Value a, Value b) { return a + b + range(x).sum(); });
+              f.result(range(x).fold(bad));
+            }),
+            "E0276: the operator 'bad' uses an array or a size of the definition 'wrong'");
+  // Behind the function everything is as before.
+  EXPECT_EQ(error_of([](Def& f, const Var& x) {
+              EXPECT_THROW(op("bad", i64, [&](Value a, Value) { return f.print({a}), a; }), Error);
+              range(x).print([](Value u) { return u; });
+              f.result(range(x).sum("s"));
+            }),
+            "no error");
 }
 
 TEST(Range, GroupByFold) {

@@ -1,5 +1,6 @@
 #include "driver/fusion_report.h"
 
+#include "driver/plain_words.h"
 #include "plan/lifetimes.h"
 #include "plan/traffic.h"
 
@@ -172,8 +173,14 @@ std::string fusion_report(const Compilation& c) {
   for (const Reason& reason : c.reasons)
     if (reason.code == "layout" || reason.code == "records")
       laid_out.emplace_back(reason.stages.front(), reason.text);
+  // That a stage has others inside is the last thing to say about two stages.
+  std::vector<Reason> reasons = c.apart;
+  std::ranges::stable_partition(reasons, [](const Reason& reason) { return reason.code != "block"; });
+  const std::vector<Reason> wishes = wishes_not_granted(c);
+  reasons.insert(reasons.end(), wishes.begin(), wishes.end());
   std::set<std::pair<std::string, std::string>> said;
-  for (const Reason& reason : c.apart) {
+  for (const Reason& each : reasons) {
+    const Reason reason = in_plain_words(*c.program, each);
     // A wish that was not granted.
     if (reason.stages.size() == 1)
       apart.emplace_back(reason.stages[0], reason.text + " (" + reason.code + ")");

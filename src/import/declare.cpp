@@ -1,4 +1,5 @@
 // Declarations: record types, functions and operators, and what an expression that uses them refers to.
+#include "import/inside.h"
 #include "import/staged.h"
 
 namespace twill {
@@ -103,7 +104,10 @@ Op staged_op(std::string name, const Type& type, const Arg* identity,
   decl.parameters = {{place, "a", staged::type_ast(type, place)},
                      {place, "b", staged::type_ast(type, place)}};
   decl.result = staged::type_ast(type, place);
-  const Value value = body(staged::name("a", place), staged::name("b", place));
+  const Value value = [&] {
+    const staged::Inside scope("the operator '" + name + "'");
+    return body(staged::name("a", place), staged::name("b", place));
+  }();
   decl.body = value.arg().tree();
   std::shared_ptr<const Uses> uses = staged::join(staged::uses_of(type, place), value.arg().uses(), place);
   if (identity) {

@@ -1,6 +1,7 @@
 // Declarations shared by definitions: record types, scalar functions, operators.
 #pragma once
 
+#include "import/inside.h"
 #include "import/value.h"
 
 #include <functional>
@@ -142,7 +143,10 @@ Fn fn(std::string name, const std::vector<Field>& parameters, const F& body, Whe
   std::vector<Value> arguments;
   for (const Field& parameter : parameters)
     arguments.push_back(staged::name(parameter.name, place_of(where)));
-  const auto result = staged::call<std::vector<Value>>(body, arguments);
+  const auto result = [&] {
+    const staged::Inside scope("the function '" + name + "'");
+    return staged::call<std::vector<Value>>(body, arguments);
+  }();
   if (!result || result->size() != 1) staged::wrong_lambda("'" + name + "'", parameters.size(), where);
   return staged_fn(std::move(name), parameters, result->front(), where);
 }

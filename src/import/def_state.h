@@ -11,14 +11,14 @@ struct DefState {
   text::Definition definition;              // inputs and results; the statements are in `blocks`
   std::vector<std::vector<text::Statement>> blocks;  // the definition's statements, and blocks being built
   std::shared_ptr<const Uses> uses;
-  int names = 0;       // made up so far (range.h)
-  int describing = 0;  // functions inside of which operators on ranges make no statements
+  int names = 0;  // made up so far (range.h)
 
   /// Notes what an expression uses; throws if it belongs to another definition, or calls this one.
   void use(const std::shared_ptr<const Uses>& more, const Place& place);
   text::AstPtr tree(const Arg& arg);
   text::TypeAst type(const Type& type, const std::vector<Arg>* shape, const Place& place);
-  void add(text::Statement statement) { blocks.back().push_back(std::move(statement)); }
+  /// Throws inside of a function that has a value and makes no statements.
+  void add(text::Statement statement);
   /// The statements that `body` makes.
   std::vector<text::Statement> block(const std::function<void()>& body);
 };

@@ -1,5 +1,6 @@
 // Statements of a definition built in C++: each becomes a statement of the syntax tree.
 #include "import/def_state.h"
+#include "import/inside.h"
 
 #include <algorithm>
 
@@ -51,6 +52,13 @@ text::TypeAst DefState::type(const Type& type, const std::vector<Arg>* shape, co
     ast.born.emplace_back();
   }
   return ast;
+}
+
+void DefState::add(Statement statement) {
+  if (const Inside* inside = Inside::now())
+    fail(Fault::User, "E0285", statement.place, "a statement cannot stand in " + inside->what(),
+         "a function gives a value; let the statement stand before it");
+  blocks.back().push_back(std::move(statement));
 }
 
 std::vector<Statement> DefState::block(const std::function<void()>& body) {
@@ -373,6 +381,11 @@ void Def::effect(const std::string& kind, const std::vector<Printed>& what,
 
 void staged::add_effect(DefState& def, const std::string& kind, const std::vector<Printed>& what,
                         const std::vector<Arg>& generators, const Arg& guard, const Place& place) {
+  if (const Inside* inside = Inside::now())
+    fail(Fault::User, "E0115", place,
+         "the effect '" + kind + "' cannot happen in " + inside->what() + ", which is a value",
+         "let a statement of its own go through the elements: xs." +
+             std::string(kind == "print" ? "print(...)" : "effect(...)"));
   Statement statement;
   statement.kind = Statement::Kind::For;
   statement.place = place;

@@ -2,6 +2,7 @@
 #include "import/md_hom.h"
 
 #include "import/def_state.h"
+#include "import/inside.h"
 
 namespace twill {
 
@@ -88,7 +89,10 @@ void staged::md_hom(Def& def, const std::vector<Arg>& dims, const std::vector<Vi
   std::vector<Value> elements;
   for (const View& input : inputs)
     elements.push_back(input.array()(input.subscripts(indices), input.where()));
-  const std::vector<Value> values = function(elements);
+  const std::vector<Value> values = [&] {
+    const Inside scope("the function of an md_hom");
+    return function(elements);
+  }();
   if (values.size() != outputs.size())
     fail(Fault::User, "E0283", place,
          "this md_hom has " + std::to_string(outputs.size()) + " output views, but its function gives " +

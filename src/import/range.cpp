@@ -1,12 +1,14 @@
 #include "import/range.h"
 
 #include "import/def_state.h"
+#include "import/inside.h"
 
 namespace twill {
 
 namespace {
 
 using staged::DefState;
+using staged::Inside;
 
 std::string numbered(DefState& def, const std::string& what) {
   return what + "_" + std::to_string(++def.names);
@@ -14,9 +16,9 @@ std::string numbered(DefState& def, const std::string& what) {
 
 /// A name for the result of an operator: the one given, or one of its own.
 Var new_array(const std::shared_ptr<DefState>& def, const char* what, std::string name, const Where& where) {
-  if (def->describing > 0)
+  if (const Inside* inside = Inside::now())
     fail(Fault::User, "E0234", place_of(where),
-         "an array would have to be made in a function of an element, for every one of them",
+         "an array would have to be made in " + inside->what() + ", each time that it is computed",
          "make the array before, outside of the function");
   if (name.empty()) name = numbered(*def, what);
   return staged::array_of(def, std::move(name), place_of(where));
@@ -42,7 +44,7 @@ Value folded(const Op& op, const Value& element, const std::vector<Arg>& generat
 /// A value of a statement of its own, or, in a function of every element, the fold itself.
 Var folded_or_named(const std::shared_ptr<DefState>& def, const char* what, std::string name,
                     const Value& value, const Where& where) {
-  if (def->describing > 0) return staged::nameless(def, value);
+  if (Inside::now()) return staged::nameless(def, value);
   const Var made = new_array(def, what, std::move(name), where);
   made(where) = value;
   return made;
@@ -62,19 +64,14 @@ Range::Description Range::describe(const Where& where) const {
 }
 
 Range Range::next(const char* what, Description description, std::string name, const Where& where) const {
-  if (def_->describing > 0) return Range(def_, std::move(description));
+  if (Inside::now()) return Range(def_, std::move(description));
   const Var made = new_array(def_, what, std::move(name), where);
   made(where) = collected(description.element, description.generators);
   return Range(made);
 }
 
 void Range::inside(const std::function<void()>& f) const {
-  struct Describing {
-    explicit Describing(DefState& def) : def_(def) { ++def_.describing; }
-    ~Describing() { --def_.describing; }
-    DefState& def_;
-  };
-  const Describing scope(*def_);
+  const Inside scope("a function of an element");
   f();
 }
 
@@ -118,10 +115,6 @@ Range Range::when(const Value& condition, std::string name, Where where) const {
 
 void Range::add_effect(const std::string& kind, const Value& what, const Description& over,
                        const Where& where) const {
-  if (def_->describing > 0)
-    fail(Fault::User, "E0115", place_of(where),
-         "the effect '" + kind + "' cannot happen in a function of an element, which is a value",
-         "let a statement of its own go through the elements: xs.effect(...)");
   // Conditions stand in the effect, not among the generators.
   std::vector<Arg> generators;
   Arg guard;

@@ -103,6 +103,41 @@ inline AstPtr comparison_of(AstPtr a, std::string op, AstPtr b, const Place& pla
   return std::make_shared<const Ast>(std::move(ast));
 }
 
+inline AstPtr boolean(bool value, const Place& place) {
+  Ast ast{.kind = AstKind::Number, .place = place, .number = Number::of(Scalar::Bool, value)};
+  return std::make_shared<const Ast>(std::move(ast));
+}
+
+inline AstPtr choice_of(AstPtr condition, AstPtr then, AstPtr otherwise, const Place& place) {
+  return node(AstKind::If, "", {std::move(condition), std::move(then), std::move(otherwise)}, place);
+}
+
+inline AstPtr collect_of(AstPtr element, std::vector<Generator> generators, const Place& place) {
+  Ast all{.kind = AstKind::Collect, .place = place};
+  all.args = {std::move(element)};
+  all.generators = std::move(generators);
+  return std::make_shared<const Ast>(std::move(all));
+}
+
+/// `name in 0 .. end`.
+inline Generator counting(const std::string& name, AstPtr end, const Place& place) {
+  Generator g;
+  g.kind = Generator::Kind::Range;
+  g.place = place;
+  g.name = name;
+  g.a = integer(0, place);
+  g.b = std::move(end);
+  return g;
+}
+
+/// A condition, whatever it looks like.
+inline Generator test_of(AstPtr condition) {
+  Generator g;
+  g.place = condition->place;
+  g.a = choice_of(condition, boolean(true, g.place), boolean(false, g.place), g.place);
+  return g;
+}
+
 struct Argument {  // of an effect
   bool is_text = false;
   std::string text;

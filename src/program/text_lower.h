@@ -232,9 +232,13 @@ class Lowering {
                        const std::vector<Expr>& conditions);
   void declare_inner(const Generator& generator, const std::vector<Generator>& all, Context& context,
                      std::vector<Dim>& dims, std::vector<Expr>& conditions);
-  /// `zip(a, b)` or `concat(a, b)`, unless the file has a function of that name.
   bool is_made_here(const Ast& ast) const;
-  AstPtr as_comprehension(const AstPtr& ast, const Context& context);
+  /// `bound`: names that mean something there, besides those of the context.
+  AstPtr as_comprehension(const AstPtr& ast, const Context& context, const std::set<std::string>& bound = {});
+  /// A choice between two collections as one comprehension (text_lower_sides.cpp).
+  class Sides;
+  AstPtr sides_as_one(const Ast& choice, const Context& context, const std::set<std::string>& bound);
+  /// `zip(a, b)` or `concat(a, b)`, unless the file has a function of that name.
   bool is_joint(const Ast& ast) const;
   void declare_joint(const Generator& generator, const std::vector<Generator>& all, Context& context,
                      std::vector<Dim>& dims, std::vector<Expr>& conditions);
@@ -375,6 +379,7 @@ std::optional<DeclaredIndex> as_index(const AstPtr& ast,
 void add_names(const Ast& ast, std::set<std::string>& names);
 
 /// The wish, or the wish with a number, that does not occur.
+std::string unused_name(const std::set<std::string>& names, const std::string& wish);
 std::string unused_name(const Ast& ast, const std::string& wish);
 
 bool is_empty_list(const Ast& ast);

@@ -9,6 +9,7 @@
 #include "fuse/share.h"
 #include "program/choice.h"
 #include "program/edit.h"
+#include "simplify/lost_sizes.h"
 #include "simplify/rewriting.h"
 
 #include <algorithm>
@@ -29,11 +30,13 @@ class Branches {
     bool changed = false;
     for (int c = 0; c < static_cast<int>(region_.stages.size()); ++c) {
       // What is merged into an earlier stage leaves its place to the next one.
-      if (open(c) || merge(c) || draw_in(c)) {
+      if (open(c) || merge(c) || only_count(c) || draw_in(c)) {
         changed = true;
         c = -1;
+        apart_.clear();
       }
     }
+    notes_.not_done.insert(notes_.not_done.end(), apart_.begin(), apart_.end());
     return changed;
   }
 
@@ -211,6 +214,37 @@ class Branches {
     return std::make_shared<const Block>(std::move(both));
   }
 
+  // ---- only a length is needed
+
+  /// Takes collections out of a choice of which nobody needs more than their number of elements.
+  bool only_count(int c) {
+    const Stage owner = stage(c);
+    if (!choice(owner)) return false;
+    const std::vector<ChosenSize> sizes = chosen_sizes(program_, owner);
+    if (sizes.empty()) return false;
+    const UseTable uses(region_);
+    std::vector<bool> stay;
+    std::string gone;
+    for (const Output& output : owner.outputs) {
+      stay.push_back(uses.is_held(output.array) || !uses.readers(output.array).empty() ||
+                     !is_chosen(program_, owner, output));
+      if (!stay.back() && gone.empty()) gone = program_[output.array].name;
+    }
+    if (gone.empty()) return false;
+    Stage after = owner;
+    keep_outputs(after, stay);
+    const auto lost = lost_sizes(region_, uses, after, {c});
+    if (!lost || lost->counts.empty()) return false;
+    NewNames names(program_);
+    say_lost_sizes(region_, *lost, owner, after, names);
+    stage(c) = std::move(after);
+    notes_.done.push_back({"length",
+                           {owner.name},
+                           "nobody needs the elements of '" + gone + "': they are only counted",
+                           owner.place});
+    return true;
+  }
+
   // ---- a consumer on both sides
 
   static int sides(const Block& block) {
@@ -244,15 +278,25 @@ class Branches {
       read.push_back(o);
       stay[o] = uses.is_held(array) || uses.readers(array).size() > 1;
     }
-    if (read.empty() || has_shape_of(consumer, owner)) return false;
-    const auto where = meeting(s, c);
-    if (!where ||
-        operations_of(consumer) * (sides(*branch.then) + sides(*branch.otherwise)) > most_operations)
+    if (read.empty()) return false;
+    const auto no = [&](std::string code, const std::string& why) {
+      apart_.push_back({std::move(code),
+                        {owner.name, consumer.name},
+                        "'" + consumer.name + "' is not computed on the sides of the if that makes '" +
+                            owner.name + "': " + why,
+                        consumer.place});
       return false;
+    };
+    if (has_shape_of(consumer, owner)) return no("length", "its size is computed there");
+    const auto where = meeting(s, c);
+    if (!where) return no("order", "what comes between them keeps them apart");
+    if (operations_of(consumer) * (sides(*branch.then) + sides(*branch.otherwise)) > most_operations)
+      return no("long", "it is too long to be written once for each of them");
     NewNames names(program_);
     Side then = with(consumer, owner, true, names);
     Side otherwise = with(consumer, owner, false, names);
-    if (!joins(then, *branch.then, read) && !joins(otherwise, *branch.otherwise, read)) return false;
+    if (!joins(then, *branch.then, read) && !joins(otherwise, *branch.otherwise, read))
+      return no("sides", "it would share no loop there");
     Stage both = owner;
     keep_outputs(both, stay);
     Block blocks[] = {side_of(both, true), side_of(both, false)};
@@ -270,7 +314,9 @@ class Branches {
     }
     both.body = Branch{branch.condition, std::make_shared<const Block>(std::move(blocks[0])),
                        std::make_shared<const Block>(std::move(blocks[1]))};
-    if (loses_a_size(owner, both, uses, s, c)) return false;
+    const auto lost = lost_sizes(region_, uses, both, {s, c});
+    if (!lost) return no("length", "the length that is known by it is the size of something else as well");
+    say_lost_sizes(region_, *lost, owner, both, names);
     notes_.done.push_back(
         {"branch",
          {owner.name, consumer.name},
@@ -286,32 +332,6 @@ class Branches {
     if (output.keys) arrays.push_back(*output.keys);
     if (output.offsets) arrays.push_back(*output.offsets);
     return arrays;
-  }
-
-  /// Has the choice no output any more that a size, which somebody needs, is the length of?
-  bool loses_a_size(const Stage& before, const Stage& after, const UseTable& uses, int s, int c) const {
-    const std::vector<ChosenSize> left = chosen_sizes(program_, after);
-    const auto knows = [&](SymbolId size, std::size_t output) {
-      return std::any_of(left.begin(), left.end(),
-                         [&](const ChosenSize& one) { return one.size == size && one.output <= output; });
-    };
-    std::set<SymbolId> all;
-    for (const ChosenSize& one : chosen_sizes(program_, before)) all.insert(one.size);
-    for (const SymbolId size : all) {
-      const bool needed = uses.is_held(size) || std::any_of(uses.users(size).begin(), uses.users(size).end(),
-                                                            [&](int user) { return user != s && user != c; });
-      if (needed && !knows(size, after.outputs.size())) return true;
-    }
-    for (std::size_t o = 0; o < after.outputs.size(); ++o)
-      for (const Expr extent : program_[after.outputs[o].array].shape) {
-        bool unknown = false;
-        visit(extent, [&](Expr node) {
-          const auto* size = as<SizeRef>(node);
-          unknown = unknown || (size && all.contains(size->symbol) && !knows(size->symbol, o));
-        });
-        if (unknown) return true;
-      }
-    return false;
   }
 
   /// A copy of the consumer for one side, and the arrays that it makes.
@@ -402,6 +422,7 @@ class Branches {
   Region& region_;
   Program& program_;
   Notes& notes_;
+  std::vector<Reason> apart_;  // of what is there now
 };
 
 }  // namespace

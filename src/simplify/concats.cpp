@@ -161,7 +161,7 @@ class Concats {
       return -1;
     const Stage& stage = region_.stages[static_cast<std::size_t>(maker)];
     const bool plain = std::holds_alternative<Formula>(stage.body) && stage.effects.empty() &&
-                       stage.hints.empty() && stage.outputs.size() == 1 && !stage.dims.empty();
+                       !has_hint(stage, Hint::Never) && stage.outputs.size() == 1 && !stage.dims.empty();
     if (!plain) return -1;
     const Output& output = stage.outputs.front();
     const bool collects = !output.offsets && !output.force && std::ranges::all_of(output.combine, is<Append>);
@@ -269,6 +269,9 @@ class Concats {
         pool_.read(array, joint.node->type, std::vector{pool_.index(reader.dims.front().id)}, reader.place);
     Stage all = one_after_the_other(found, reader.dims.front(), names, array);
     all.name = names.stage_like(name);
+    const auto hints = [&](int maker) { return region_.stages[static_cast<std::size_t>(maker)].hints; };
+    all.hints = hints(*found.gone.begin());
+    for (const int maker : found.gone) all.hints = hints_of_both(all.hints, hints(maker));
     report(found, reader);
 
     const auto now = replacing(joint, element, length);

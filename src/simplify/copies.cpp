@@ -13,8 +13,8 @@ namespace {
 
 /// The array that the stage is a copy of.
 std::optional<ArrayId> copied(const Program& program, const Stage& stage) {
-  if (!std::holds_alternative<Formula>(stage.body) || !stage.effects.empty() || !stage.hints.empty() ||
-      stage.outputs.size() != 1)
+  if (!std::holds_alternative<Formula>(stage.body) || !stage.effects.empty() ||
+      has_hint(stage, Hint::Never) || stage.outputs.size() != 1)
     return std::nullopt;
   const Output& output = stage.outputs.front();
   const auto* read = as<Read>(output.value);

@@ -225,6 +225,17 @@ bool depends_on(const Program& program, const Stage& stage, const Defined& defin
   return found;
 }
 
+std::vector<Hint> hints_of_both(const std::vector<Hint>& a, const std::vector<Hint>& b) {
+  const auto has = [](const std::vector<Hint>& hints, Hint hint) {
+    return std::ranges::find(hints, hint) != hints.end();
+  };
+  std::vector<Hint> both;
+  for (const Hint hint : {Hint::Always, Hint::Recompute, Hint::Remember})
+    if ((has(a, hint) && has(b, hint)) || (hint == Hint::Always && (has(a, hint) || has(b, hint))))
+      both.push_back(hint);
+  return both;
+}
+
 bool is_count(Expr root) {
   std::unordered_set<const Node*> counts;
   visit(root, [&](Expr e) {

@@ -112,6 +112,10 @@ bool depends_on(const Program& program, const Stage& stage, const Defined& defin
 /// Takes outputs out of a stage, with what its blocks compute for them: these are results by position.
 void keep_outputs(Stage& stage, const std::vector<bool>& stay);
 
+/// What is still true of what two stages have become: that it is to be fused, if that was wanted of one of
+/// them. What was wanted of the values of one alone cannot be done with those of both.
+std::vector<Hint> hints_of_both(const std::vector<Hint>& a, const std::vector<Hint>& b);
+
 /// Can it be seen that a size is never negative?
 bool is_count(Expr size);
 
