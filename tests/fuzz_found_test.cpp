@@ -30,6 +30,13 @@ const Found found[] = {
         s[j < 3] = max(a[0, j], a[clamp(j), j])
       }
     )"},
+    {"AFilterBeforeAFoldWithoutIdentity", R"(
+      op last(a: i64, b: i64) -> i64 associative { b }
+      def f(x: i64[N + 1]) -> s {
+        p = [ v | v in x, v > -1000000 ]
+        s = fold(last, k) p[k]
+      }
+    )"},
     {"AFunctionOfAConstantUnderStrict", R"(
       strict def f(x: f32[N]) -> v { v[i] = x[i] + cosh(1.0f32) }
     )"},

@@ -355,7 +355,7 @@ Cluster random_tiles(const std::vector<const Stage*>& stages, Rng& rng) {
 
 bool can_cluster(const std::shared_ptr<const Program>& program, std::span<const ClusterSets> lists) {
   const auto fused = fuse_clusters(program, lists);
-  if (!fused || !diagnose(**fused, {.prove_inside = false, .unused_inputs = false}).empty()) return false;
+  if (!fused || !diagnose(**fused, rewritten).empty()) return false;
   std::map<std::string, const Stage*> by_name;
   for_each_stage((*fused)->stages, [&](const Stage& stage) { by_name[stage.name] = &stage; });
   for (const ClusterSets& list : lists) {

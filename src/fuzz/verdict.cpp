@@ -132,7 +132,7 @@ void judge_simplified(const FuzzCase& one, const std::shared_ptr<const Program>&
     throw Failed{std::move(kind), detail + "\nsimplified, it is\n" + print(*simplified)};
   };
   if (const std::vector<Diagnostic> wrong =
-          diagnose(*simplified, {.prove_inside = false, .unused_inputs = false});
+          diagnose(*simplified, rewritten);
       !wrong.empty())
     failed("simplified: " + wrong.front().code, Error(wrong).what());
   if (lay_out(simplified).program != simplified) failed("fixpoint", "laying it out again changes it");

@@ -15,7 +15,13 @@ struct CheckOptions {
   bool prove_inside =
       true;  // an affine read or write that may leave its array is an error, not a run-time check
   bool unused_inputs = true;  // an input that is never used is an error
+  bool empty_folds = true;    // a fold under a condition needs an identity; otherwise that nothing passes is
+                              // found out at run time
 };
+
+/// Of a program that has been rewritten since it was checked: what fusion makes of it can still go wrong when it
+/// runs, as the program could before.
+inline constexpr CheckOptions rewritten{.prove_inside = false, .unused_inputs = false, .empty_folds = false};
 
 /// All that is wrong, in program order; empty if the program is well-formed. Every message names the
 /// stage, and the dimension and index where there is one. docs/errors.md lists the codes.

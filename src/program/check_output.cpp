@@ -239,7 +239,7 @@ bool Checker::check_dense(const Stage& stage, std::size_t position, const Scope&
       break;
     }
   }
-  if (output.guard && !output.into) {
+  if (output.guard && !output.into && options_.empty_folds) {
     for (const Combine& combine : output.combine) {
       const auto* fold = std::get_if<Fold>(&combine);
       if (!fold || fold->op.identity) continue;

@@ -47,7 +47,7 @@ class Marker {
 }  // namespace
 
 std::shared_ptr<const Program> with_run_time_checks(std::shared_ptr<const Program> program) {
-  const RunTimeChecks checks = run_time_checks(*program, {.prove_inside = false, .unused_inputs = false});
+  const RunTimeChecks checks = run_time_checks(*program, rewritten);
   if (checks.reads.empty()) return program;
   auto marked = std::make_shared<Program>(*program);
   Marker marker(*marked->pool, checks);
@@ -61,7 +61,7 @@ std::shared_ptr<const Program> with_run_time_checks(std::shared_ptr<const Progra
 
 std::set<std::pair<const Node*, int>> unproven_reads(const Program& program, const Stage& stage,
                                                      ArrayId array) {
-  Checker checker(program, {.prove_inside = false, .unused_inputs = false});
+  Checker checker(program, rewritten);
   checker.check_reads_of(stage);
   std::set<std::pair<const Node*, int>> reads = std::move(checker.run_time.reads);
   std::erase_if(reads, [&](const auto& read) { return std::get<Read>(read.first->kind).array != array; });
