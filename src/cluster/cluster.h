@@ -21,8 +21,9 @@ namespace twill {
 /// How good a choice is: what it costs, and what no choice costs less than.
 struct Proof {
   double cost = 0, bound = 0;
-  bool out_of_time = false;  // the search was ended
-  bool left_out = false;     // it is about the stages that are left when others are computed again
+  bool out_of_time = false;    // the search was ended
+  bool left_out = false;       // it is about the stages that are left when others are computed again
+  bool before_slices = false;  // it is about what is stored if nothing is computed in slices
 
   /// How much of the cost another choice might save, at most; 0: none is better.
   double gap() const { return cost <= bound * (1 + 1e-9) ? 0 : (cost - bound) / cost; }

@@ -119,12 +119,13 @@ std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& 
 std::string proof_text(const Proof& proof, std::optional<GraphCost> cost) {
   const double gap = proof.gap();
   const std::string of = proof.left_out ? " of the stages that are left" : "",
-                    ended = proof.out_of_time ? "; the time limit ended the search" : "";
+                    ended = std::string(proof.before_slices ? ", but for what slices save" : "") +
+                            (proof.out_of_time ? "; the time limit ended the search" : "");
   if (cost)
     return fmt::format("the clusters cost {} by ({}), and {}{}", proof.cost, letter_of(*cost),
                        gap == 0 ? "no others less" : fmt::format("none less than {}", proof.bound), ended);
   return gap == 0
-             ? fmt::format("no other clusters{} take less time", of)
+             ? fmt::format("no other clusters{} take less time{}", of, ended)
              : fmt::format("other clusters{} might take less time, {:.1f} % at most{}", of, 100 * gap, ended);
 }
 

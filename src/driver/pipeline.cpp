@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <set>
 
 namespace twill {
@@ -30,11 +31,14 @@ void lay_out_arrays(Compilation& c) {
   c.reasons = std::move(arranged.done);
 }
 
+/// Predicted times that differ by less are equal.
+constexpr double least_difference = 1e-3;
+
 /// Rounds of thinking again about what is in memory.
 constexpr int most_rounds = 3;
 
-Clustering clusters(const Compilation& c, const Program& program) {
-  switch (c.options.clusters) {
+Clustering clusters(const Compilation& c, const Program& program, Clusters how) {
+  switch (how) {
     case Clusters::None: return {};
     case Clusters::Greedy: return cluster_greedy(program);
     case Clusters::TopDown: return cluster_pairs(program, Greed::TopDown);
@@ -58,9 +62,9 @@ struct Choice {
 };
 
 /// `rest`: the program, perhaps without stages that are computed again where they are read.
-Choice choose(Compilation& c, const Program& rest) {
+Choice choose(Compilation& c, const Program& rest, Clusters how) {
   const auto start = std::chrono::steady_clock::now();
-  Clustering clustering = clusters(c, rest);
+  Clustering clustering = clusters(c, rest, how);
   c.cluster_ms += 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const bool by_isl = c.options.clusters >= Clusters::MinFuse;
   Planned planned =
@@ -82,7 +86,7 @@ void think_again(Compilation& c, Choice& choice) {
     for (const Reason& reason : better) more.insert(reason.stages.begin(), reason.stages.end());
     const auto rest = without_stages(c.program, more);
     if (!rest) return;
-    Choice other = choose(c, *rest);
+    Choice other = choose(c, *rest, c.options.clusters);
     const auto others = elaborate(c.program, c.machine, other.planned.plan);
     if (!others ||
         predicted_time(*others, model, c.options.known) >= predicted_time(*schedule, model, c.options.known))
@@ -93,15 +97,39 @@ void think_again(Compilation& c, Choice& choice) {
   }
 }
 
+bool has_slices(const Choice& choice) { return !choice.planned.sliced.empty(); }
+
+/// What stages save that are sliced is known when all is planned. Where there are any, what is the best
+/// choice without them may not be the best one with them, and greedy choices have a say.
+void compare_with_greedy(Compilation& c, Choice& choice) {
+  const TimeModel model = time_model_of(c.machine);
+  const auto time_of = [&](const Choice& one) {
+    const auto schedule = elaborate(c.program, c.machine, one.planned.plan);
+    return schedule ? predicted_time(*schedule, model, c.options.known)
+                    : std::numeric_limits<double>::infinity();
+  };
+  double least = time_of(choice);
+  for (const Clusters how : {Clusters::Greedy, Clusters::TopDown, Clusters::BottomUp, Clusters::None}) {
+    Choice other = choose(c, *c.program, how);
+    if (!has_slices(other) && !has_slices(choice)) continue;
+    const double time = time_of(other);
+    if (time >= least * (1 - least_difference)) continue;
+    least = time;
+    other.clustering.proof = choice.clustering.proof;
+    choice = std::move(other);
+  }
+  if (choice.clustering.proof) choice.clustering.proof->before_slices = has_slices(choice);
+}
+
 void plan(Compilation& c) {
   if (c.options.plan) {
     c.plan = c.options.plan;
     return;
   }
-  Choice choice = choose(c, *c.program);
-  const bool by_time =
-      c.options.clusters == Clusters::Greedy || (c.options.clusters == Clusters::Optimal && !c.options.cost);
-  if (by_time) think_again(c, choice);
+  Choice choice = choose(c, *c.program, c.options.clusters);
+  const bool best_by_time = c.options.clusters == Clusters::Optimal && !c.options.cost;
+  if (best_by_time) compare_with_greedy(c, choice);
+  if (best_by_time || c.options.clusters == Clusters::Greedy) think_again(c, choice);
   auto& [clustering, planned] = choice;
   c.proof = clustering.proof;
   c.clusters = std::move(clustering.lists);

@@ -4,6 +4,7 @@
 #include "fuse/inline.h"
 #include "fuse/join.h"
 #include "fuse/profit.h"
+#include "plan/tiles.h"
 #include "plan/traffic.h"
 
 #include <algorithm>
@@ -47,14 +48,24 @@ class Prices {
   TimeModel model_;
 };
 
+/// By stage of the pass, the share of its points that is computed more than once, for tiles that overlap.
+std::vector<double> computed_again(const Pass& pass) {
+  std::vector<const Stage*> stages;
+  for (const StageSchedule& stage : pass.stages) stages.push_back(stage.stage);
+  if (std::ranges::none_of(pass.loops.sliced, std::identity())) return std::vector<double>(stages.size(), 0);
+  return computed_again(stages, pass.loops, pass.stages.front().outputs.front().keep);
+}
+
 double time_of(const BlockSchedule& block, const Program& program, const Prices& prices) {
   double time = 0;
   for (const Pass& pass : block.passes) {
     const PassArrays arrays = arrays_of(program, pass);
     for (const ArrayId array : arrays.read) time += prices.read(array);
     for (const ArrayId array : arrays.written) time += prices.write(array);
-    for (const StageSchedule& stage : pass.stages) {
-      time += prices.work(*stage.stage);
+    const std::vector<double> again = computed_again(pass);
+    for (std::size_t i = 0; i < pass.stages.size(); ++i) {
+      const StageSchedule& stage = pass.stages[i];
+      time += prices.work(*stage.stage) * (1 + again[i]);
       for (const BlockSchedule& inner : stage.blocks)
         time += prices.points(*stage.stage) * time_of(inner, program, prices);
     }

@@ -53,13 +53,15 @@ class Search {
     std::erase_if(found, [&](const TileLoops& loops) {
       return bytes(loops.shared) > room() || reads_all_again(loops) || has_narrow_slices(loops);
     });
-    for (TileLoops& loops : found) loops.again = computed_again(loops);
+    for (TileLoops& loops : found) {
+      loops.again = computed_again(stages_, cluster_loops(loops.shared), loops.keep);
+      loops.again.resize(sliced_);
+    }
     return found;
   }
 
  private:
-  /// The slices if the innermost shared loops have so many points in an iteration.
-  std::vector<Slice> slices(const std::vector<ChainLevel>& shared) const {
+  ClusterLoops cluster_loops(const std::vector<ChainLevel>& shared) const {
     ClusterLoops loops;
     loops.shared = shared.size();
     loops.chains.assign(stages_.size(), shared);
@@ -68,7 +70,13 @@ class Search {
       loops.sliced[i] = true;
       loops.chains[i].clear();
     }
-    return slices_of(stages_, loops, [&](std::size_t level) { return index(shared[level].dim); });
+    return loops;
+  }
+
+  /// The slices if the innermost shared loops have so many points in an iteration.
+  std::vector<Slice> slices(const std::vector<ChainLevel>& shared) const {
+    return slices_of(stages_, cluster_loops(shared),
+                     [&](std::size_t level) { return index(shared[level].dim); });
   }
 
   poly::Var index(int d) const { return var_of(leader_.dims[static_cast<std::size_t>(d)].id); }
@@ -262,30 +270,6 @@ class Search {
     return sum;
   }
 
-  std::vector<double> computed_again(const TileLoops& loops) const {
-    const std::vector<Slice> found = slices(loops.shared);
-    std::vector<double> again;
-    for (std::size_t i = 0; i < sliced_; ++i) {
-      double points = 1;
-      for (const std::optional<Span>& span : found[i]) {
-        if (!span) continue;
-        for (std::size_t l = 0; l < loops.shared.size(); ++l) {
-          const ChainLevel& level = loops.shared[l];
-          const bool slides = loops.keep == Keep::Ring && l + 1 == loops.shared.size();
-          if (level.cut.kind == Cut::Kind::Parts || slides) continue;
-          const poly::Var origin = index(level.dim);
-          if (!span->lo.mentions(origin)) continue;
-          const Span both{span->lo, span->lo.substitute(origin, poly::Affine(origin) + level.cut.count)};
-          const auto width = width_of(*span), step = width_of(both);
-          if (width && step && *step > 1)
-            points *= static_cast<double>(*width) / static_cast<double>(*step - 1);
-        }
-      }
-      again.push_back(std::max(0.0, points - 1));
-    }
-    return again;
-  }
-
   /// The largest cache that a core has for itself.
   double room() const {
     std::int64_t most = 1 << 18;
@@ -322,6 +306,34 @@ std::size_t could_be_sliced(const Program& program, std::span<const Stage* const
 std::vector<TileLoops> tile_loops(const Program& program, const Machine& machine,
                                   std::span<const Stage* const> stages, std::size_t sliced, int vector) {
   return Search(program, machine, stages, sliced, vector).run();
+}
+
+std::vector<double> computed_again(std::span<const Stage* const> stages, const ClusterLoops& loops,
+                                   Keep keep) {
+  const std::span<const ChainLevel> shared = loops.shared_levels();
+  const Stage& leader = *stages[loops.leader()];
+  const auto origin_of = [&](std::size_t level) {
+    return var_of(leader.dims[static_cast<std::size_t>(shared[level].dim)].id);
+  };
+  const std::vector<Slice> found = slices_of(stages, loops, origin_of);
+  std::vector<double> again;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    double points = 1;
+    for (const std::optional<Span>& span : found[i]) {
+      if (!span || !loops.is_sliced(i)) continue;
+      for (std::size_t l = 0; l < shared.size(); ++l) {
+        const bool slides = keep == Keep::Ring && l + 1 == shared.size();
+        const poly::Var origin = origin_of(l);
+        if (shared[l].cut.kind == Cut::Kind::Parts || slides || !span->lo.mentions(origin)) continue;
+        const Span both{span->lo, span->lo.substitute(origin, poly::Affine(origin) + shared[l].cut.count)};
+        const auto width = width_of(*span), step = width_of(both);
+        if (width && step && *step > 1)
+          points *= static_cast<double>(*width) / static_cast<double>(*step - 1);
+      }
+    }
+    again.push_back(std::max(0.0, points - 1));
+  }
+  return again;
 }
 
 }  // namespace twill

@@ -23,4 +23,8 @@ std::size_t could_be_sliced(const Program& program, std::span<const Stage* const
 std::vector<TileLoops> tile_loops(const Program& program, const Machine& machine,
                                   std::span<const Stage* const> stages, std::size_t sliced, int vector);
 
+/// By instance, what `again` says of clusters that have these loops: 0 for those that are not sliced.
+std::vector<double> computed_again(std::span<const Stage* const> stages, const ClusterLoops& loops,
+                                   Keep keep);
+
 }  // namespace twill
