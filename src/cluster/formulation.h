@@ -1,4 +1,4 @@
-// The choice of clusters as a linear program, for some nodes of which all others are independent.
+// The choice of clusters as a linear program.
 //
 // Variables
 //   p_a       when a runs: nodes of one cluster at the same time, others at least 1 apart
@@ -25,7 +25,8 @@
 #pragma once
 
 #include "cluster/linear.h"
-#include "cluster/problem.h"
+#include "cluster/deadline.h"
+#include "cluster/parts.h"
 
 #include <map>
 #include <span>
@@ -34,12 +35,13 @@ namespace twill {
 
 class Formulation {
  public:
-  Formulation(const ClusterProblem& problem, std::span<const int> nodes);
+  /// Variables are named after what the whole problem calls nodes and arrays.
+  explicit Formulation(const Part& part);
 
   const LinearModel& model() const { return model_; }
   /// Adds rows that all choices obey and that these values, which need not be whole numbers, do not; says how
-  /// many.
-  int cut_off(std::span<const double> values);
+  /// many. Some of them, if there is not more time.
+  int cut_off(std::span<const double> values, const Deadline& deadline);
   /// A choice as values of the variables.
   std::vector<double> values_of(const Chosen& chosen) const;
   /// Joins the sets of nodes that are in one cluster, and says who runs to the left. `set`: by node.
@@ -54,9 +56,7 @@ class Formulation {
     int variable;
   };
 
-  bool inside(int node) const { return time_.contains(node); }
-  bool inside(const ClusterProblem::Wait& wait) const { return inside(wait.first) && inside(wait.second); }
-  void add_nodes(std::span<const int> nodes);
+  void add_nodes();
   void add_wait(const ClusterProblem::Wait& wait);
   void add_array(int number);
   void add_same(int array, const Reading& first, const Reading& second, std::vector<Term>& once);
@@ -65,10 +65,11 @@ class Formulation {
   int together(int a, int b);
   /// The two are equal if the variable, which is 0 or 1, is 1.
   void equal_if(int a, int b, int variable, double distance);
-  int cut_circles(std::span<const double> values);
-  int cut_triangles(std::span<const double> values);
-  int cut_triples(std::span<const double> values);
+  int cut_circles(std::span<const double> values, const Deadline& deadline);
+  int cut_triangles(std::span<const double> values, const Deadline& deadline);
+  int cut_triples(std::span<const double> values, const Deadline& deadline);
 
+  const Part& part_;
   const ClusterProblem& problem_;
   LinearModel model_;
   std::map<int, int> time_, labelled_, left_;    // variables by node

@@ -56,7 +56,4 @@ struct Chosen {
   std::vector<int> order = {};  // by node, if orders matter: 0, 1 or a label
 };
 
-/// Sets of nodes whose choices depend on each other and on nobody else's.
-std::vector<std::vector<int>> independent_parts(const ClusterProblem& problem);
-
 }  // namespace twill

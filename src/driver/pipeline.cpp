@@ -34,6 +34,9 @@ void lay_out_arrays(Compilation& c) {
 constexpr int most_rounds = 3;
 
 Clustering clusters(const Compilation& c, const Program& program) {
+  // The time limit is one for all choices.
+  SolveOptions solve = c.options.solve;
+  solve.seconds -= 1e-3 * c.cluster_ms;
   switch (c.options.clusters) {
     case Clusters::None: return {};
     case Clusters::Greedy: return cluster_greedy(program);
@@ -46,7 +49,7 @@ Clustering clusters(const Compilation& c, const Program& program) {
       return cluster_optimal(program,
                              c.options.cost ? ClusterCost(*c.options.cost)
                                             : ClusterCost(ByTime{time_model_of(c.machine), c.options.known}),
-                             c.options.solve);
+                             solve);
   }
   return {};
 }
