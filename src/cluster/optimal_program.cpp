@@ -66,9 +66,9 @@ class Choice {
     unit_ = problem.unit();
     best_ = {};
     std::vector<Built> first;
-    first.push_back(build({}));
-    first.push_back(build({.from_below = true}));
     for (const std::vector<int>& cluster : known) first.push_back(build({.cluster = cluster}));
+    for (const bool from_below : {false, true})
+      if (first.empty() || !deadline_.is_over()) first.push_back(build({.from_below = from_below}));
     known.clear();
     for (const Built& built : first) known.push_back(built.cluster);
     const bool found = problem.find_pairs(region_, known, [&] { return !deadline_.is_over(); });
@@ -289,17 +289,23 @@ class Choice {
     bool any = false;
     for (bool again = true; again;) {
       again = false;
-      for (int s = 0; s < static_cast<int>(stages_.size()) && !again; ++s) again = leave_out(s, deadline);
-      any = any || again;
+      region_.stages = stages_;
+      auto uses = std::make_unique<UseTable>(region_);
+      for (int s = 0; s < static_cast<int>(stages_.size()) && !deadline.is_over();) {
+        if (!leave_out(s, *uses)) {
+          ++s;
+          continue;
+        }
+        any = again = true;
+        uses = std::make_unique<UseTable>(region_);
+      }
     }
     return any;
   }
 
-  bool leave_out(int stage, const Deadline& deadline) {
-    if (tried_left_out_ >= most_left_out || deadline.is_over() || !is_in_memory(stage)) return false;
+  bool leave_out(int stage, const UseTable& uses) {
+    if (tried_left_out_ >= most_left_out || !is_in_memory(stage, uses)) return false;
     if (has_hint(stages_[at(stage)], Hint::Remember)) return false;
-    region_.stages = stages_;
-    const UseTable uses(region_);
     if (why_not_recompute(region_, uses, stage) || is_chosen_from(region_, uses, stage)) return false;
     ++tried_left_out_;
     const std::vector<Stage> before = stages_;
@@ -317,6 +323,7 @@ class Choice {
       left_out_.push_back(recomputed(before[at(stage)]));
       best_ = std::move(built);
       unit_ = problem.unit();
+      region_.stages = stages_;
       return true;
     }
     stages_ = before;
@@ -325,9 +332,7 @@ class Choice {
   }
 
   /// Is something that the stage makes read by another cluster?
-  bool is_in_memory(int stage) {
-    region_.stages = stages_;
-    const UseTable uses(region_);
+  bool is_in_memory(int stage, const UseTable& uses) const {
     for (const Output& output : stages_[at(stage)].outputs)
       for (const int reader : uses.readers(output.array))
         if (best_.cluster[at(reader)] != best_.cluster[at(stage)]) return true;
