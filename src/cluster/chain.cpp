@@ -3,6 +3,7 @@
 #include "cluster/at.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -248,6 +249,15 @@ class Chain {
       std::vector<int> places;
       for (const int node : set) places.push_back(place(node));
       not_both(std::ranges::min(places), std::ranges::max(places));
+    }
+    if (problem_.one_way()) {
+      std::array last = {-1, -1};  // who runs to the right, and to the left
+      for (int k = 0; k < count; ++k) {
+        const int left = problem_.runs_left[at(nodes_[at(k)])];
+        if (left < 0) continue;
+        last[at(left)] = k;
+        if (last[at(1 - left)] >= 0) not_both(last[at(1 - left)], k);
+      }
     }
     if (!problem_.label.empty()) {
       Orders orders(problem_, nodes_, place_);

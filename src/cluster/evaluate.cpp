@@ -132,6 +132,14 @@ std::optional<double> Evaluator::cost_of(std::span<const int> members) {
       if (std::ranges::all_of(problem_.not_all[at(set)], [&](int other) { return is_here(other); }))
         return std::nullopt;
   }
+  if (problem_.one_way()) {
+    bool right = false, left = false;
+    for (const int node : members) {
+      right = right || problem_.runs_left[at(node)] == 0;
+      left = left || problem_.runs_left[at(node)] == 1;
+    }
+    if (right && left) return std::nullopt;
+  }
   if (ordered_) {
     if (!have_orders(members)) return std::nullopt;
     // In the order of a label only what has that label, and nothing that is in memory.

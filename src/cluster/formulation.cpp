@@ -49,6 +49,7 @@ int Formulation::together(int a, int b) {
   if (first) {
     found->second = model_.add_integer(fmt::format("y_{}_{}", part_.nodes[at(a)], part_.nodes[at(b)]), 0, 1);
     equal_if(time_.at(a), time_.at(b), found->second, span_);
+    if (problem_.one_way()) equal_if(left_.at(a), left_.at(b), found->second, 1);
   }
   return found->second;
 }
@@ -75,7 +76,7 @@ void Formulation::add_wait(const ClusterProblem::Wait& wait) {
     model_.at_most({{own->second, 1}, {y, 1}}, 1);
   else if (other != labelled_.end())
     model_.at_most({{other->second, 1}, {y, 1}}, 1);
-  if (!left_.empty()) equal_if(left_.at(a), left_.at(b), y, 1);
+  if (!left_.empty() && !problem_.one_way()) equal_if(left_.at(a), left_.at(b), y, 1);
 }
 
 /// Whether it is made in memory, and how often it is read.
@@ -136,7 +137,7 @@ void Formulation::add_same(int array, const Reading& first, const Reading& secon
     if (a != 0) model_.at_most({{s, 1}, {own->second, 1}}, 1);
     if (b != 0) model_.at_most({{s, 1}, {other->second, 1}}, 1);
   }
-  if (!left_.empty() && first.reader != second.reader)
+  if (!left_.empty() && !problem_.one_way() && first.reader != second.reader)
     equal_if(left_.at(first.reader), left_.at(second.reader), s, 1);
 }
 
@@ -166,7 +167,8 @@ void Formulation::add_sets() {
 }
 
 int Formulation::cut_off(std::span<const double> values, const Deadline& deadline) {
-  return cut_circles(values, deadline) + cut_triangles(values, deadline) + cut_triples(values, deadline);
+  return cut_circles(values, deadline) + cut_triangles(values, deadline) + cut_triples(values, deadline) +
+         cut_apart(values, deadline);
 }
 
 /// The shortest way back along every dependence, where a pair that is together takes no time.
@@ -219,6 +221,63 @@ int Formulation::cut_circles(std::span<const double> values, const Deadline& dea
     std::vector<Term> terms;
     for (const int variable : way) terms.push_back({variable, 1});
     if (y >= 0) terms.push_back({y, -1});
+    model_.at_most(std::move(terms), static_cast<double>(way.size()) - 1);
+  }
+  return static_cast<int>(found.size());
+}
+
+/// The shortest ways to others, less than 1 long, where a pair that is together takes no time. By node: the node
+/// before, and the variable of the two.
+std::map<int, std::pair<int, int>> Formulation::ways_from(int node, std::span<const double> values) const {
+  std::map<int, std::vector<std::pair<int, int>>> next;
+  for (const auto& [pair, y] : together_) {
+    if (values[at(y)] <= tolerance) continue;
+    next[pair.first].push_back({pair.second, y});
+    next[pair.second].push_back({pair.first, y});
+  }
+  std::map<int, double> distance = {{node, 0}};
+  std::map<int, std::pair<int, int>> back;
+  std::set<std::pair<double, int>> open = {{0, node}};
+  while (!open.empty()) {
+    const auto [so_far, nearest] = *open.begin();
+    open.erase(open.begin());
+    for (const auto& [other, y] : next[nearest]) {
+      const double length = so_far + std::max(0.0, 1 - values[at(y)]);
+      const auto known = distance.find(other);
+      if (length >= 1 - tolerance || (known != distance.end() && known->second <= length)) continue;
+      if (known != distance.end()) open.erase({known->second, other});
+      distance[other] = length;
+      back[other] = {nearest, y};
+      open.insert({length, other});
+    }
+  }
+  return back;
+}
+
+int Formulation::cut_apart(std::span<const double> values, const Deadline& deadline) {
+  std::map<int, std::vector<std::vector<int>>> apart;  // by one of them: the others
+  for (const std::vector<int>& set : problem_.not_all) apart[set.front()].emplace_back(set.begin() + 1, set.end());
+  if (!problem_.never.empty())
+    for (int a = 0; a < problem_.count; ++a)
+      for (int b = a + 1; b < problem_.count; ++b)
+        if (problem_.never[at(a)][at(b)]) apart[a].push_back({b});
+  std::set<std::set<int>> found;
+  for (const auto& [node, sets] : apart) {
+    if (deadline.is_over()) break;
+    const std::map<int, std::pair<int, int>> back = ways_from(node, values);
+    for (const std::vector<int>& others : sets) {
+      if (!std::ranges::all_of(others, [&](int other) { return back.contains(other); })) continue;
+      std::set<int> way;
+      for (int other : others)
+        for (; other != node; other = back.at(other).first) way.insert(back.at(other).second);
+      double missing = 0;
+      for (const int y : way) missing += std::max(0.0, 1 - values[at(y)]);
+      if (missing < 1 - tolerance) found.insert(std::move(way));
+    }
+  }
+  for (const std::set<int>& way : found) {
+    std::vector<Term> terms;
+    for (const int y : way) terms.push_back({y, 1});
     model_.at_most(std::move(terms), static_cast<double>(way.size()) - 1);
   }
   return static_cast<int>(found.size());
@@ -281,7 +340,13 @@ std::vector<double> Formulation::values_of(const Chosen& chosen) const {
   for (auto& [cluster, time] : times) time = next++;
   for (const auto& [node, v] : time_) values[at(v)] = times[chosen.cluster[at(node)]];
   for (const auto& [node, v] : labelled_) values[at(v)] = chosen.order[at(node)] > 1;
-  for (const auto& [node, v] : left_) values[at(v)] = chosen.order[at(node)] == 1;
+  std::set<int> to_the_left;
+  if (problem_.one_way())
+    for (const auto& [node, v] : left_)
+      if (problem_.runs_left[at(node)] == 1) to_the_left.insert(chosen.cluster[at(node)]);
+  for (const auto& [node, v] : left_)
+    values[at(v)] = problem_.one_way() ? to_the_left.contains(chosen.cluster[at(node)])
+                                       : chosen.order[at(node)] == 1;
   for (const auto& [pair, v] : together_) values[at(v)] = same_cluster(pair.first, pair.second);
   for (const auto& [array, v] : memory_) {
     const ClusterProblem::Data& data = problem_.arrays[at(array)];

@@ -19,9 +19,6 @@ namespace twill {
 
 namespace {
 
-/// A cluster that is refused as a whole costs another round.
-constexpr int most_choices = 60;
-
 /// Clusters that are tried to be one although nothing is saved but a pass.
 constexpr int most_merges = 100;
 
@@ -78,7 +75,8 @@ class Choice {
     if (stages_.size() < 2 || best_.cost <= bound_ + slack()) return;
     std::vector<Chosen> chosen;
     for (const std::vector<int>& cluster : known) chosen.push_back({cluster});
-    for (int round = 0; round < most_choices && !deadline_.is_over(); ++round) {
+    // A cluster that is refused as a whole costs another round. Nothing but time ends this without a proof.
+    while (!deadline_.is_over()) {
       const BestChoice choice = best_choice(
           problem.problem, [&] { return chosen; }, problem.is_whole(), options_, deadline_);
       // More refusals only make it cost more, so what no choice costs less than still holds after them.
@@ -118,7 +116,7 @@ class Choice {
     Proof& proof = *result_.proof;
     proof.cost += best_.cost * unit_;
     proof.bound += bound_ * unit_;
-    proof.out_of_time = proof.out_of_time || (deadline_.is_over() && best_.cost > bound_ + slack());
+    proof.out_of_time = proof.out_of_time || best_.cost > bound_ + slack();
     proof.left_out = proof.left_out || !left_out_.empty();
     // To say why takes its own time.
     const auto chosen = std::chrono::steady_clock::now();
@@ -215,7 +213,13 @@ class Choice {
       const bool whole = std::all_of(members.begin(), members.end(),
                                      [&](int s) { return built[at(s)] == built[at(members.front())]; });
       if (whole) continue;
-      problem.not_all.push_back(smallest_refused(members, problem));
+      std::vector<int> smallest = smallest_refused(members, problem);
+      if (smallest.size() == 2) {
+        const std::size_t a = at(smallest.front()), b = at(smallest.back());
+        problem.never[a][b] = problem.never[b][a] = true;
+      } else {
+        problem.not_all.push_back(std::move(smallest));
+      }
       refused = true;
     }
     return refused;

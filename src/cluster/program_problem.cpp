@@ -2,6 +2,7 @@
 
 #include "cluster/at.h"
 #include "fuse/join.h"
+#include "program/regroup.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +29,9 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(
   if (counted && *counted == GraphCost::Clusters) problem.last = 1;
   const ByTime* by_time = std::get_if<ByTime>(&cost);
   const Guess guess(region.program, by_time ? by_time->known : KnownSizes{});
+  for (const Stage& stage : region.stages) problem.runs_left.push_back(direction_of(region, stage));
+  problem.both_ways = std::ranges::find(problem.runs_left, 0) != problem.runs_left.end() &&
+                      std::ranges::find(problem.runs_left, 1) != problem.runs_left.end();
   std::set<ArrayId> seen;
   const auto add = [&](ArrayId array, int maker) {
     if (!seen.insert(array).second) return;
@@ -124,6 +128,18 @@ void ProgramProblem::charge_for_gather(const Region& region, const Guess& guess,
                       std::get<ByTime>(cost_).model.operation_ns / unit_;
   problem.saves[{a, b}] = -more;
   work_ += more;  // of which the two save nothing, together
+}
+
+/// The direction in which a stage has to run, whoever it shares its loop with: 0 to the right, 1 to the left;
+/// -1 if it can do both. Of several loops they may share others, and what goes through a collection may become
+/// something else.
+int ProgramProblem::direction_of(const Region& region, const Stage& stage) const {
+  if (stage.dims.size() != 1 || goes_through_collection(stage)) return -1;
+  if (runs_from_right(stage)) return 1;
+  const bool in_order = !stage.effects.empty() || std::ranges::any_of(stage.outputs, [&](const Output& output) {
+    return !runs_either_way(region.program, output, 0);
+  });
+  return in_order ? 0 : -1;
 }
 
 bool ProgramProblem::goes_through_collection(const Stage& stage) const {

@@ -39,6 +39,7 @@ class ProgramProblem {
 
  private:
   bool goes_through_collection(const Stage& stage) const;
+  int direction_of(const Region& region, const Stage& stage) const;
   void charge_for_gather(const Region& region, const Guess& guess, int a, int b);
   double highest_number(const std::vector<int>& cluster) const;
 

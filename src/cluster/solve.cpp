@@ -111,8 +111,16 @@ class PartChoice {
     try_values(evaluator_.completed(start_with));
     LinearSolution found{.bound = bound, .values = {}};
     const Deadline solving = deadline_.until(solver_share);
-    if (solving.left() > solver_needs * slowest_relaxed_) found = solver.solve(model, solving.left(), values);
-    const bool solved = !found.values.empty();
+    bool solved = false;
+    while (!solved && solving.left() > solver_needs * slowest_relaxed_) {
+      found = solver.solve(model, solving.left(), values);
+      bound = std::max(bound, found.bound);
+      if (found.values.empty()) break;
+      solved = formulation_->cut_apart(found.values, deadline_) == 0 && !deadline_.is_over();
+      if (solved) break;
+      formulation_->cut_off(found.values, deadline_);
+      found.values.clear();
+    }
     if (solved && !values.empty())
       ensure(!found.proven || model.cost_of(found.values) <= model.cost_of(values) + tolerance(model),
              "nothing is better than what the solver proves to be the best");
@@ -121,7 +129,6 @@ class PartChoice {
     if (values.empty()) return std::numeric_limits<double>::infinity();  // everybody stays alone
     formulation_->read(values, set_, left_);
     if (found.proven && solved) return 0;
-    bound = std::max(bound, found.bound);
     if (whole) bound = std::ceil(bound - 1e-6);
     // As the solver's model counts it: a constant lies between that and what clusters cost.
     return std::max(0.0, model.cost_of(values) - saved_by_more_moves() - bound);
