@@ -496,14 +496,27 @@ TEST_F(Command, ClusterShowsEdges) {
   g[j] = z[p[j]]
 })");
   expect({"cluster", file, "--edges"}, 0,
-         "edge    array  demand   reach (again, tiles of 32)  depth\n"
-         "z -> g  z      indexed  all                         0      'z' is not computed in the order of "
+         "edge    array  bytes    demand   reach (again, tiles of 32)  depth\n"
+         "z -> g  z      ~4.0 kB  indexed  all                         0      'z' is not computed in the order of "
          "'g': 'z' is "
          "needed elsewhere as well (shared)\n");
   EXPECT_THAT(
       line_.twill({"cluster", file, "--edges", "--json", "--size", "N=1000"}).output,
       StartsWith(
           R"([{"maker":"z","reader":"g","array":"z","demand":"indexed","bytes":4000.0,"reach":[null],)"));
+  const std::string forced = line_.file("forced.twill", R"(def f(x: f64[N]) -> (y, u) {
+  a[i] = exp(x[i])
+  force(a)
+  y[i] = a[i] + 1
+  s = sum(i) x[i]
+  u[i] = x[i] * s
+})");
+  expect({"cluster", forced, "--edges", "--size", "N=1000"}, 0,
+         "edge    array  bytes   demand    reach (again, tiles of 32)  depth\n"
+         "a -> y  a      8.0 kB  identity  0                           0      'a' and 'y' stay apart: 'a' is forced "
+         "(forced)\n"
+         "s -> u  s      8 B     whole     -                           0      's' and 'u' stay apart: 's' is "
+         "complete only after the whole loop (whole)\n");
 }
 
 TEST_F(Command, ClusterWritesWhatItSolves) {
