@@ -463,7 +463,7 @@ TEST(OptimalClusters, AreNotTogetherByWayOfOthers) {
   options.look = [&](const LinearModel&) { ++solved; };
   const Clustering best = cluster_optimal(*program, GraphCost::ReadsWrites, options);
   EXPECT_EQ(best.proof->gap(), 0);
-  EXPECT_EQ(best.proof->cost, 15);
+  EXPECT_EQ(best.proof->cost, 16);
   EXPECT_LE(solved, 10);
 }
 
@@ -494,6 +494,38 @@ TEST(OptimalClusters, OfRandomScansAreThoseOfASearchThroughAllWays) {
       EXPECT_EQ(best.cost, least_of_all_ways(*program, cost).least);
     }
   }
+}
+
+/// What is read in the order of other data is read once more; single elements are not.
+TEST(OptimalClusters, CountOrders) {
+  const auto program = program_of(R"(
+    def f(x: f32[N], w: f32[N], z: f32[N], p: i32[N]) -> (a, c, s) {
+      a[i] = x[i] * w[i] + z[i]
+      s = sum(i) z[i] * z[i]
+      c[i] = x[p[i]] - w[p[i]] * s
+    })");
+  const Clustering best = cluster_optimal(*program, GraphCost::Reads);
+  EXPECT_EQ(best.proof->gap(), 0);
+  EXPECT_EQ(best.proof->cost, 6);
+  const std::vector<int> numbers = numbers_of(*program, best);
+  EXPECT_EQ(numbers[0], numbers[1]);  // z is read once; with c nothing would be
+  EXPECT_NE(numbers[0], numbers[2]);
+  const auto reads = [](const std::string& text) {
+    return cluster_optimal(*program_of(text), GraphCost::Reads).proof->cost;
+  };
+  EXPECT_EQ(reads("def f(x: f32[N]) -> y { y[i] = x[i] + x[clamp(i - 1)] }"), 1);
+  EXPECT_EQ(reads("def f(x: f32[N]) -> y { y[i] = x[i] + x[N - 1 - i] }"), 2);
+  EXPECT_EQ(reads("def f(x: f32[N], p: i32[N]) -> y { y[i] = x[p[i]] + x[p[i] + 1] }"), 2);
+  EXPECT_EQ(reads("def f(x: f32[N], p: i32[N], q: i32[N]) -> y { y[i] = x[p[i]] + x[q[i]] }"), 4);
+  EXPECT_EQ(reads("def f(x: f32[N], z: f32[K]) -> y { y[i] = x[i] + z[clamp(0)] }"), 1);
+}
+
+/// A cost of a choice does not depend on who has chosen it.
+TEST(OptimalClusters, CountPairsThatCouldShareALoopByThemselves) {
+  // a is a result, and so never made in the order of b.
+  const auto program = program_of("def f(x: f32[N], p: i32[M]) -> (a, b) {\n  a[i] = x[i] * 2\n  b[j] = a[p[j]]\n}");
+  EXPECT_EQ(cluster_optimal(*program, GraphCost::Unfused).proof->cost, 1);
+  EXPECT_EQ(cost_of(program, cluster_none(*program).lists, GraphCost::Unfused), 1);
 }
 
 /// What every reader needs of the array `a`: the demand, the reach, what tiles of 10 compute again in

@@ -286,7 +286,7 @@ class Chain {
       std::map<int, std::set<int>> readers;  // by label
       int last = maker;
       for (const ClusterProblem::Reading& reading : data.readings) {
-        readers[reading.label].insert(place(reading.reader));
+        if (reading.costs()) readers[reading.label].insert(place(reading.reader));
         last = std::max(last, place(reading.reader));
       }
       if (maker >= 0 && (data.kept || last > maker)) {

@@ -46,9 +46,10 @@ Evaluator::Evaluator(const ClusterProblem& problem)
     if (data.maker >= 0) arrays_[at(data.maker)].push_back(static_cast<int>(array));
     if (data.read == 0) continue;
     for (const ClusterProblem::Reading& reading : data.readings) {
+      if (!reading.costs()) continue;
       reads_[at(reading.reader)].push_back({static_cast<int>(array), reading.label});
       for (const ClusterProblem::Reading& other : data.readings)
-        if (reading.reader < other.reader) be_neighbours(reading.reader, other.reader);
+        if (other.costs() && reading.reader < other.reader) be_neighbours(reading.reader, other.reader);
     }
   }
   if (!problem.never.empty())

@@ -96,7 +96,9 @@ void Formulation::add_array(int number) {
       model_.at_most({{label->second, 1}, {w, 1}}, 1);
   }
   if (data.read == 0) return;
-  const std::set<Reading> readings(data.readings.begin(), data.readings.end());
+  std::set<Reading> readings;
+  for (const Reading& reading : data.readings)
+    if (reading.costs()) readings.insert(reading);
   for (auto reading = readings.begin(); reading != readings.end(); ++reading) {
     std::vector<Term> once;
     for (auto earlier = readings.begin(); earlier != reading; ++earlier)

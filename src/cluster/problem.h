@@ -16,10 +16,13 @@ struct ClusterProblem {
     bool strictly;
     bool same_order = false, by_label = false;
   };
-  /// A node reads an array, in its own order (0) or in that of a label.
+  /// A node reads an array, in its own order (0), in that of a label, or single elements of it, which is no
+  /// matter of order and costs nothing (`elements`).
   struct Reading {
+    static constexpr int elements = -1;
     int reader;
     int label = 0;
+    bool costs() const { return label != elements; }
     friend auto operator<=>(const Reading&, const Reading&) = default;
   };
   struct Data {
