@@ -327,8 +327,7 @@ TEST(GraphRandom, TheSearchFindsTheOptimaOfSmallGraphs) {
       std::vector<int> alone(static_cast<std::size_t>(graph->size()));
       std::iota(alone.begin(), alone.end(), 0);
       Evaluator evaluator(problem);
-      const std::vector<int> better =
-          improved(problem, alone, 3000, Deadline(60), Cooling::ByMoves);
+      const std::vector<int> better = improved(problem, alone, 3000, Deadline(60), Cooling::ByMoves);
       const auto before = evaluator.cost_of_all(alone), after = evaluator.cost_of_all(better);
       ASSERT_TRUE(before && after);
       const double first = cost_of_sets(facts, evaluator.completed(alone), cost),
@@ -460,8 +459,7 @@ TEST(GraphTime, IsKeptByWhatComesAfterTheSolver) {
   const FusionGraph graph = [&] {
     while (true) try {
         return random_graph(rng, 120);
-      } catch (const Error&) {
-      }
+      } catch (const Error&) {}
   }();
   const GraphFacts facts(graph);
   const Optimum found = optimal_partition(facts, GraphCost::ReadsWrites,

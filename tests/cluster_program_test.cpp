@@ -456,7 +456,8 @@ TEST(OptimalClusters, AreNotTogetherByWayOfOthers) {
       column[j] = sum(i) a[i, j]
       at[i] = a[p[i], clamp(0)]
       one[i < N] = a[clamp(0), clamp(0)]
-    })")).program;
+    })"))
+                           .program;
   int solved = 0;
   SolveOptions options;
   options.seconds = 60;
@@ -474,7 +475,9 @@ TEST(OptimalClusters, OfRandomScansAreThoseOfASearchThroughAllWays) {
   for (int k = 0; k < 40; ++k) {
     std::vector<std::string> arrays = {"x", "z"};
     std::string text = "def f(x: i64[N], z: i64[N]) -> (s, t, last) {\n";
-    const auto one = [&] { return arrays[arrays.size() - 1 - rng() % std::min<std::size_t>(arrays.size(), 3)]; };
+    const auto one = [&] {
+      return arrays[arrays.size() - 1 - rng() % std::min<std::size_t>(arrays.size(), 3)];
+    };
     for (int stage = 0; stage < 4; ++stage) {
       const std::string name = fmt::format("a{}", stage), from = one(), other = one();
       const char* const scan = std::array{"", "scan(+, i) ", "scan_right(+, i) "}[rng() % 3];
@@ -523,7 +526,8 @@ TEST(OptimalClusters, CountOrders) {
 /// A cost of a choice does not depend on who has chosen it.
 TEST(OptimalClusters, CountPairsThatCouldShareALoopByThemselves) {
   // a is a result, and so never made in the order of b.
-  const auto program = program_of("def f(x: f32[N], p: i32[M]) -> (a, b) {\n  a[i] = x[i] * 2\n  b[j] = a[p[j]]\n}");
+  const auto program =
+      program_of("def f(x: f32[N], p: i32[M]) -> (a, b) {\n  a[i] = x[i] * 2\n  b[j] = a[p[j]]\n}");
   EXPECT_EQ(cluster_optimal(*program, GraphCost::Unfused).proof->cost, 1);
   EXPECT_EQ(cost_of(program, cluster_none(*program).lists, GraphCost::Unfused), 1);
 }

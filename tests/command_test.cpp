@@ -497,7 +497,8 @@ TEST_F(Command, ClusterShowsEdges) {
 })");
   expect({"cluster", file, "--edges"}, 0,
          "edge    array  bytes    demand   reach (again, tiles of 32)  depth\n"
-         "z -> g  z      ~4.0 kB  indexed  all                         0      'z' is not computed in the order of "
+         "z -> g  z      ~4.0 kB  indexed  all                         0      'z' is not computed in the "
+         "order of "
          "'g': 'z' is "
          "needed elsewhere as well (shared)\n");
   EXPECT_THAT(
@@ -513,7 +514,8 @@ TEST_F(Command, ClusterShowsEdges) {
 })");
   expect({"cluster", forced, "--edges", "--size", "N=1000"}, 0,
          "edge    array  bytes   demand    reach (again, tiles of 32)  depth\n"
-         "a -> y  a      8.0 kB  identity  0                           0      'a' and 'y' stay apart: 'a' is forced "
+         "a -> y  a      8.0 kB  identity  0                           0      'a' and 'y' stay apart: 'a' is "
+         "forced "
          "(forced)\n"
          "s -> u  s      8 B     whole     -                           0      's' and 'u' stay apart: 's' is "
          "complete only after the whole loop (whole)\n");

@@ -166,7 +166,8 @@ class Least {
     if (last < from || to < first) return {std::numeric_limits<double>::infinity(), 0, first};
     if (first <= from && to <= last) return nodes_[node];
     const int middle = (from + to) / 2;
-    Node best = lesser(of(2 * node, from, middle, first, last), of(2 * node + 1, middle + 1, to, first, last));
+    Node best =
+        lesser(of(2 * node, from, middle, first, last), of(2 * node + 1, middle + 1, to, first, last));
     best.least += nodes_[node].more;
     return best;
   }
@@ -192,9 +193,8 @@ class Chain {
     for (const ClusterProblem::Wait& wait : problem_.waits)
       if (place(wait.second) == place(wait.first) + 1 && (wait.strictly || wait.same_order))
         follows[at(place(wait.second))] = true;
-    const bool one_order = !problem_.both_ways || std::all_of(follows.begin() + 1, follows.end(), [](bool f) {
-                             return f;
-                           });
+    const bool one_order =
+        !problem_.both_ways || std::all_of(follows.begin() + 1, follows.end(), [](bool f) { return f; });
     return std::ranges::any_of(problem_.arrays, [&](const ClusterProblem::Data& data) {
       if (data.readings.size() < 2) return false;
       const bool labelled = data.maker >= 0 && problem_.label[at(data.maker)] != 0;

@@ -131,7 +131,8 @@ std::vector<EdgeFacts> facts_of(Region& region, const KnownSizes& known) {
           if (reader <= maker) continue;
           const Stage& read_by = region.stages[static_cast<std::size_t>(reader)];
           const Array& what = region.program[array];
-          EdgeFacts facts{maker, reader, array, Demand::Opaque, guess.bytes(what), guess.knows(what), {}, 0, {}};
+          EdgeFacts facts{maker, reader, array, Demand::Opaque, guess.bytes(what), guess.knows(what),
+                          {},    0,      {}};
           if (std::holds_alternative<Formula>(read_by.body)) {
             add_demand(facts, region.program, read_by);
             const std::array pair = {&made_by, &read_by};

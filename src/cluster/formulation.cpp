@@ -89,7 +89,8 @@ void Formulation::add_array(int number) {
   if (here) {
     const bool kept = data.kept || std::any_of(data.readings.begin(), data.readings.end(),
                                                [&](const Reading& r) { return !fusible(r.reader); });
-    const int w = memory_[number] = model_.add(fmt::format("w_{}", part_.arrays[at(number)]), kept ? 1 : 0, 1, data.write);
+    const int w = memory_[number] =
+        model_.add(fmt::format("w_{}", part_.arrays[at(number)]), kept ? 1 : 0, 1, data.write);
     for (const Reading& reading : data.readings)
       if (fusible(reading.reader)) model_.at_least({{w, 1}, {together(data.maker, reading.reader), 1}}, 1);
     if (const auto label = labelled_.find(data.maker); label != labelled_.end())
@@ -124,8 +125,7 @@ void Formulation::add_same(int array, const Reading& first, const Reading& secon
   const int s = model_.add_integer(
       fmt::format("s_{}_{}_{}_{}_{}", part_.arrays[at(array)], part_.nodes[at(first.reader)], first.label,
                   part_.nodes[at(second.reader)], second.label),
-      0, 1,
-      -problem_.arrays[at(array)].read);
+      0, 1, -problem_.arrays[at(array)].read);
   same_.push_back({array, first, second, s});
   once.push_back({s, 1});
   if (first.reader != second.reader) model_.at_most({{s, 1}, {together(first.reader, second.reader), -1}}, 0);
@@ -180,8 +180,7 @@ int Formulation::cut_circles(std::span<const double> values, const Deadline& dea
     double length;
   };
   std::map<int, std::vector<Step>> steps;
-  for (const ClusterProblem::Wait& wait : problem_.waits)
-    steps[wait.first].push_back({wait.second, -1, 0});
+  for (const ClusterProblem::Wait& wait : problem_.waits) steps[wait.first].push_back({wait.second, -1, 0});
   for (const auto& [pair, y] : together_) {
     const double length = std::max(0.0, 1 - values[at(y)]);
     if (length > 1 - tolerance) continue;
@@ -228,8 +227,8 @@ int Formulation::cut_circles(std::span<const double> values, const Deadline& dea
   return static_cast<int>(found.size());
 }
 
-/// The shortest ways to others, less than 1 long, where a pair that is together takes no time. By node: the node
-/// before, and the variable of the two.
+/// The shortest ways to others, less than 1 long, where a pair that is together takes no time. By node: the
+/// node before, and the variable of the two.
 std::map<int, std::pair<int, int>> Formulation::ways_from(int node, std::span<const double> values) const {
   std::map<int, std::vector<std::pair<int, int>>> next;
   for (const auto& [pair, y] : together_) {
@@ -258,7 +257,8 @@ std::map<int, std::pair<int, int>> Formulation::ways_from(int node, std::span<co
 
 int Formulation::cut_apart(std::span<const double> values, const Deadline& deadline) {
   std::map<int, std::vector<std::vector<int>>> apart;  // by one of them: the others
-  for (const std::vector<int>& set : problem_.not_all) apart[set.front()].emplace_back(set.begin() + 1, set.end());
+  for (const std::vector<int>& set : problem_.not_all)
+    apart[set.front()].emplace_back(set.begin() + 1, set.end());
   if (!problem_.never.empty())
     for (int a = 0; a < problem_.count; ++a)
       for (int b = a + 1; b < problem_.count; ++b)
@@ -347,8 +347,8 @@ std::vector<double> Formulation::values_of(const Chosen& chosen) const {
     for (const auto& [node, v] : left_)
       if (problem_.runs_left[at(node)] == 1) to_the_left.insert(chosen.cluster[at(node)]);
   for (const auto& [node, v] : left_)
-    values[at(v)] = problem_.one_way() ? to_the_left.contains(chosen.cluster[at(node)])
-                                       : chosen.order[at(node)] == 1;
+    values[at(v)] =
+        problem_.one_way() ? to_the_left.contains(chosen.cluster[at(node)]) : chosen.order[at(node)] == 1;
   for (const auto& [pair, v] : together_) values[at(v)] = same_cluster(pair.first, pair.second);
   for (const auto& [array, v] : memory_) {
     const ClusterProblem::Data& data = problem_.arrays[at(array)];

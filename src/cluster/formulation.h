@@ -5,16 +5,17 @@
 //   y_ab      1 if a and b are in one cluster; for pairs where that may save something
 //   w_a       1 if the array of a is made in memory: some reader of it is elsewhere
 //   o_a       1 if a makes its array in the order of its label, not completely
-//   l_a       1 if a makes it from right to left; only if others have to make theirs from left to right. Where
+//   l_a       1 if a makes it from right to left; only if others have to make theirs from left to right.
+//   Where
 //             orders do not matter it is that of all nodes of a cluster
 //   s_ij      1 if the reads i and j of one array are the same: same cluster, same order
 // A cluster reads an array once for every order, so the reads of an array are those of its readers that are
 // elsewhere, less those that are the same as an earlier one: sum of (1 - y_ai) - sum of s_ij, where every
 // read i is the same as at most one earlier read j.
 //
-// Nodes that must not be together, for reasons that times do not know of, are not so by way of others either: of
-// the pairs on the way from one to the other not all are together. These rows are added when a solution breaks
-// them.
+// Nodes that must not be together, for reasons that times do not know of, are not so by way of others either:
+// of the pairs on the way from one to the other not all are together. These rows are added when a solution
+// breaks them.
 //
 // Times make a solution right, but say little while variables are not yet whole numbers. Three things are
 // said about pairs directly, although times imply them:
@@ -29,8 +30,8 @@
 // breaks none. This is what makes the program easy to solve.
 #pragma once
 
-#include "cluster/linear.h"
 #include "cluster/deadline.h"
+#include "cluster/linear.h"
 #include "cluster/parts.h"
 
 #include <map>
@@ -47,8 +48,8 @@ class Formulation {
   /// Adds rows that all choices obey and that these values, which need not be whole numbers, do not; says how
   /// many. Some of them, if there is not more time.
   int cut_off(std::span<const double> values, const Deadline& deadline);
-  /// The same for nodes that must not be together and are, by way of others. Without these rows the model does
-  /// not know of them: a pair that saves nothing has no variable.
+  /// The same for nodes that must not be together and are, by way of others. Without these rows the model
+  /// does not know of them: a pair that saves nothing has no variable.
   int cut_apart(std::span<const double> values, const Deadline& deadline);
   /// A choice as values of the variables.
   std::vector<double> values_of(const Chosen& chosen) const;

@@ -147,7 +147,7 @@ Optimum optimal_partition(const GraphFacts& facts, GraphCost cost, const SolveOp
     ensure(partition.has_value(), "a solution of the linear program is a partition");
     result.partition = std::move(*partition);
     result.cost = cost_of(facts, result.partition, cost);
-    result.bound = std::max(least, result.cost - saved);
+    result.bound = std::max(least, std::ceil(result.cost - saved - 1e-6));  // costs are whole numbers
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
   };

@@ -92,7 +92,8 @@ std::vector<Part> independent_parts(const ClusterProblem& problem) {
       if (!problem.label.empty()) part.problem.label.push_back(problem.label[at(node)]);
       if (!problem.runs_left.empty()) part.problem.runs_left.push_back(problem.runs_left[at(node)]);
     }
-    const auto cut_out = [&](const std::vector<std::vector<bool>>& all, std::vector<std::vector<bool>>& kept) {
+    const auto cut_out = [&](const std::vector<std::vector<bool>>& all,
+                             std::vector<std::vector<bool>>& kept) {
       if (all.empty()) return;
       for (const int a : part.nodes) {
         kept.emplace_back();
@@ -114,7 +115,8 @@ std::vector<Part> independent_parts(const ClusterProblem& problem) {
     const ClusterProblem::Data& data = problem.arrays[array];
     std::set<std::size_t> concerned;
     if (data.maker >= 0) concerned.insert(part_of[at(data.maker)]);
-    for (const ClusterProblem::Reading& reading : data.readings) concerned.insert(part_of[at(reading.reader)]);
+    for (const ClusterProblem::Reading& reading : data.readings)
+      concerned.insert(part_of[at(reading.reader)]);
     for (const std::size_t part : concerned) {
       const bool makes = data.maker >= 0 && part_of[at(data.maker)] == part;
       ClusterProblem::Data here{makes ? own[at(data.maker)] : -1, data.kept, data.write, data.read, {}};

@@ -42,8 +42,8 @@ struct ClusterProblem {
   double last = 0;                              // what the highest number of a cluster costs
   std::map<std::pair<int, int>, double> saves;  // by pair of nodes: what it saves if they are together
 
-  // Directions, and orders: these only if `label` is not empty. Without them all nodes of a cluster run in the
-  // same direction.
+  // Directions, and orders: these only if `label` is not empty. Without them all nodes of a cluster run in
+  // the same direction.
   std::vector<int> label;      // by node: the label in whose order it can make its array, or 0
   bool both_ways = false;      // some nodes run to the right and some to the left …
   std::vector<int> runs_left;  // … by node: 0, 1, or -1 if it can do both

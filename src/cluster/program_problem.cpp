@@ -180,14 +180,15 @@ std::set<int> ProgramProblem::orders_of(const Stage& reader, ArrayId array) {
 }
 
 /// The direction in which a stage has to run, whoever it shares its loop with: 0 to the right, 1 to the left;
-/// -1 if it can do both. Of several loops they may share others, and what goes through a collection may become
-/// something else.
+/// -1 if it can do both. Of several loops they may share others, and what goes through a collection may
+/// become something else.
 int ProgramProblem::direction_of(const Region& region, const Stage& stage) const {
   if (stage.dims.size() != 1 || goes_through_collection(stage)) return -1;
   if (runs_from_right(stage)) return 1;
-  const bool in_order = !stage.effects.empty() || std::ranges::any_of(stage.outputs, [&](const Output& output) {
-    return !runs_either_way(region.program, output, 0);
-  });
+  const bool in_order =
+      !stage.effects.empty() || std::ranges::any_of(stage.outputs, [&](const Output& output) {
+        return !runs_either_way(region.program, output, 0);
+      });
   return in_order ? 0 : -1;
 }
 

@@ -30,8 +30,8 @@ class ProgramProblem {
   bool is_whole() const { return std::holds_alternative<GraphCost>(cost_); }
   /// Nanoseconds that are one unit of the cost.
   double unit() const { return unit_; }
-  /// What it costs whatever is chosen: to compute everything once; pairs that would share a loop if nobody else
-  /// read what the first makes.
+  /// What it costs whatever is chosen: to compute everything once; pairs that would share a loop if nobody
+  /// else read what the first makes.
   double work() const { return work_; }
 
   ClusterProblem problem;
@@ -46,7 +46,7 @@ class ProgramProblem {
   double highest_number(const std::vector<int>& cluster) const;
 
   const ClusterCost& cost_;
-  std::set<SymbolId> born_;  // lengths of collections
+  std::set<SymbolId> born_;                  // lengths of collections
   std::map<std::set<ArrayId>, int> labels_;  // of orders, by the arrays that say where elements are
   double work_ = 0, unit_ = 1;
 };

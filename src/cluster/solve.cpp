@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <map>
+#include <numeric>
 #include <optional>
 
 namespace twill {
@@ -24,12 +24,13 @@ constexpr int most_rounds = 40;
 constexpr int moves_before = 200, moves_after = 100000;
 constexpr std::size_t most_moves = 1'000'000'000;
 
-/// When, as a share of the time, moves before the solver end, then rounds of relaxed programs, then the solver
-/// itself; the rest is for what it could not prove.
+/// When, as a share of the time, moves before the solver end, then rounds of relaxed programs, then the
+/// solver itself; the rest is for what it could not prove.
 constexpr double first_share = 0.2, relaxed_share = 0.5, solver_share = 0.75;
 
-/// A solver begins with the relaxed program, and does not look at the clock before it has solved that and tried
-/// what follows from it: it is not asked if there is less time than this many times what the relaxed one took.
+/// A solver begins with the relaxed program, and does not look at the clock before it has solved that and
+/// tried what follows from it: it is not asked if there is less time than this many times what the relaxed
+/// one took.
 constexpr double solver_needs = 6;
 
 /// What sums of costs are wrong by, at most.

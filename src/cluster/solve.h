@@ -23,8 +23,8 @@ struct BestChoice {
   int solved = 0;          // problems that a solver had to be asked about
 };
 
-/// The best choice, at least as good as all that are known already, which are asked for if something has to be
-/// solved. `whole`: all costs are whole numbers. The time is that of the deadline.
+/// The best choice, at least as good as all that are known already, which are asked for if something has to
+/// be solved. `whole`: all costs are whole numbers. The time is that of the deadline.
 BestChoice best_choice(const ClusterProblem& problem, const std::function<std::vector<Chosen>()>& known,
                        bool whole, const SolveOptions& options, const Deadline& deadline);
 

@@ -36,7 +36,8 @@ constexpr const char* footer =
     "  e  c + d\n"
     "  f  of a program, its default: the time that is predicted for this machine: bytes that are written "
     "and\n"
-    "     read, once for every cluster and order, and what is computed again; sizes that are not known count as "
+    "     read, once for every cluster and order, and what is computed again; sizes that are not known count "
+    "as "
     "equal\n\n"
     "A graph is a JSON object of nodes and edges:\n"
     "  {\"nodes\": [{\"id\": 0, \"name\": \"xs\", \"kind\": \"input\"},\n"
@@ -175,8 +176,9 @@ int show_edges(const ClusterOptions& options) {
   auto written = std::make_shared<const Program>(find_definition(module, options.source));
   const KnownSizes known = known_sizes(options.sizes, *written);
   Program program = options.by == "none" ? *written : *lay_out(simplify(written).program).program;
-  std::vector<std::array<std::string, 7>> rows = {
-      {"edge", "array", "bytes", "demand", fmt::format("reach (again, tiles of {})", tile_side), "depth", ""}};
+  std::vector<std::array<std::string, 7>> rows = {{"edge", "array", "bytes", "demand",
+                                                   fmt::format("reach (again, tiles of {})", tile_side),
+                                                   "depth", ""}};
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   in_all_regions(program, [&](Region& region) {
     for (const EdgeFacts& facts : facts_of(region, known)) {
@@ -293,7 +295,8 @@ int cluster_graph(const ClusterOptions& options) {
   if (options.by == "optimal" && found.proven())
     fmt::print(", proven to be the least");
   else if (options.by == "optimal")
-    fmt::print(": at least {}, so at most {:.1f} % too much", found.bound, 100 * found.gap());
+    fmt::print(": at least {}, so at most {:.1f} % too much; the time limit ended the search", found.bound,
+               100 * found.gap());
   fmt::print("; {} passes; {:.1f} ms\n", passes, 1e3 * found.seconds);
   for (std::size_t c = 0; c < clusters.size(); ++c) {
     fmt::print("  {}  ", c + 1);
@@ -339,9 +342,10 @@ Action add_cluster(CLI::App& app) {
   app.add_option("--lp", options->lp,
                  "Write the linear program that is solved to this file; if there are more, beside it")
       ->type_name("FILE");
-  app.add_flag("--edges", options->edges,
-               "Instead of clusters, what is known of a program's edges before anything is chosen; \"~\": bytes "
-               "that are guessed, because sizes are not known");
+  app.add_flag(
+      "--edges", options->edges,
+      "Instead of clusters, what is known of a program's edges before anything is chosen; \"~\": bytes "
+      "that are guessed, because sizes are not known");
   app.add_flag("--json", options->json, "One JSON object");
   app.footer(footer);
   return [options] { return cluster(*options); };
