@@ -324,13 +324,10 @@ TEST(GraphRandom, TheSearchFindsTheOptimaOfSmallGraphs) {
     const GraphFacts facts(*graph);
     for (const GraphCost cost : graph_costs) {
       const ClusterProblem problem = problem_of(facts, cost);
-      std::vector<int> nodes, alone(static_cast<std::size_t>(graph->size()));
+      std::vector<int> alone(static_cast<std::size_t>(graph->size()));
       std::iota(alone.begin(), alone.end(), 0);
-      for (int n = 0; n < graph->size(); ++n)
-        if ((*graph)[n].kind != Combinator::Input) nodes.push_back(n);
-      if (nodes.empty()) continue;
-      Evaluator evaluator(problem, nodes);
-      const std::vector<int> better = improved(problem, nodes, alone, 3000, [] { return 0.0; });
+      Evaluator evaluator(problem);
+      const std::vector<int> better = improved(problem, alone, 3000, Deadline(60), Cooling::ByMoves);
       const auto before = evaluator.cost_of_all(alone), after = evaluator.cost_of_all(better);
       ASSERT_TRUE(before && after);
       const double first = cost_of_sets(facts, evaluator.completed(alone), cost),
@@ -414,6 +411,81 @@ TEST(GraphPipeline, NeedsNoSolverWhateverItDoes) {
     EXPECT_EQ(found.solved, 0);
     EXPECT_TRUE(found.proven());
   }
+}
+
+/// Ranges that are long and of which few end for the same reason cost no more time than short ones: nothing
+/// looks at all of them.
+TEST(GraphPipeline, OfManyNodesIsProvenToBeTheBest) {
+  for (const int every : {10, 100, 5000}) {
+    std::vector<GraphNode> nodes = {{"xs", Combinator::Input, false, 0}};
+    std::vector<GraphEdge> edges;
+    constexpr int count = 10000;
+    int turns = 0;  // where a scan is not in the direction of the one before
+    for (int n = 1; n < count; ++n) {
+      const bool right = n % every == every / 2, left = n % every == 0;
+      turns += n > every / 2 && (left || right);
+      nodes.push_back({fmt::format("n{}", n),
+                       right  ? Combinator::ScanRight
+                       : left ? Combinator::ScanLeft
+                              : Combinator::Map,
+                       n + 1 == count, 0});
+      edges.push_back({n - 1, n, Port::Argument, false});
+    }
+    const FusionGraph graph(std::move(nodes), std::move(edges));
+    const Optimum found = optimal_partition(GraphFacts(graph), GraphCost::ReadsWrites, without_solver());
+    EXPECT_EQ(found.gap(), 0);
+    EXPECT_EQ(found.cost, 2 * (turns + 1));
+    EXPECT_LT(found.seconds, 10);  // far less than it takes to look at all ranges
+  }
+}
+
+/// A solver that is never asked: what it would need is more than there is.
+class Slow : public LinearSolver {
+ public:
+  std::string name() const override { return "slow"; }
+  LinearSolution solve(const LinearModel&, double, std::span<const double>) const override {
+    ADD_FAILURE() << "it would not look at the clock";
+    return {};
+  }
+  std::vector<double> relax(const LinearModel& model, double seconds) const override {
+    const Deadline deadline(seconds / 2);
+    while (!deadline.is_over()) {}
+    return std::vector<double>(model.variables.size(), 0.5);
+  }
+};
+
+TEST(GraphTime, IsKeptByWhatComesAfterTheSolver) {
+  std::mt19937 rng(4);
+  const FusionGraph graph = [&] {
+    while (true) try {
+        return random_graph(rng, 120);
+      } catch (const Error&) {}
+  }();
+  const GraphFacts facts(graph);
+  const Optimum found = optimal_partition(facts, GraphCost::ReadsWrites,
+                                          {.seconds = 0.4, .open = [] { return std::make_unique<Slow>(); }});
+  EXPECT_EQ(why_invalid(graph, found.partition), std::nullopt);
+  EXPECT_GT(found.gap(), 0);
+  EXPECT_LT(found.seconds, 2);
+}
+
+TEST(Deadline, HasPartsThatEndBeforeIt) {
+  const Deadline all(1000), over(0);
+  EXPECT_EQ(over.left(), 0);
+  EXPECT_EQ(over.used(), 1);
+  EXPECT_TRUE(over.share(1).is_over());
+  EXPECT_TRUE(over.until(1).is_over());
+  EXPECT_FALSE(all.is_over());
+  EXPECT_LT(all.used(), 0.5);
+  const Deadline half = all.share(0.5), rest = all.share(1);
+  EXPECT_LE(half.left(), 500);
+  EXPECT_GT(half.left(), 400);
+  EXPECT_LE(rest.left(), 1000);
+  EXPECT_GT(half.until(0.5).left(), 200);
+  EXPECT_LE(half.until(0.5).left(), 250);
+  EXPECT_TRUE(half.until(0).is_over());
+  EXPECT_EQ(Deadline(-1).left(), 0);
+  EXPECT_GT(Deadline(1e300).left(), 1e6);
 }
 
 // ---- errors

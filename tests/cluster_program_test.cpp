@@ -362,6 +362,34 @@ void for_each_partition(std::size_t count, const std::function<void(const std::v
   place(0, 0);
 }
 
+struct AllWays {
+  double least = std::numeric_limits<double>::infinity(), alone = 0;  // `alone`: every stage by itself
+};
+
+/// What all ways cost to put stages together that the rules allow.
+AllWays least_of_all_ways(const Program& program, const ClusterCost& cost) {
+  const auto shared = std::make_shared<const Program>(program);
+  const std::size_t count = program.stages.size();
+  const bool by_time = std::holds_alternative<ByTime>(cost);
+  AllWays ways;
+  Program scratch = program;
+  in_all_regions(scratch, [&](Region& region) {
+    for_each_partition(count, [&](const std::vector<int>& cluster) {
+      Clustering built;
+      const std::vector<int> made =
+          built_clusters(region, {.cluster = cluster, .many_arrays = !by_time, .gathers = true}, built);
+      for (std::size_t a = 0; a < count; ++a)
+        for (std::size_t b = 0; b < a; ++b)
+          if ((made[a] == made[b]) != (cluster[a] == cluster[b])) return;
+      const double costs = cost_of(shared, built.lists, cost);
+      if (std::set<int>(cluster.begin(), cluster.end()).size() == count) ways.alone = costs;
+      ways.least = std::min(ways.least, costs);
+    });
+    return false;
+  });
+  return ways;
+}
+
 /// Another way to find the best: all ways to put stages together that the rules allow, one by one.
 TEST(OptimalClusters, AreThoseOfASearchThroughAllWays) {
   std::mt19937 rng(5);
@@ -377,22 +405,7 @@ TEST(OptimalClusters, AreThoseOfASearchThroughAllWays) {
     for (const GraphCost cost : graph_costs) costs.emplace_back(cost);
     for (const ClusterCost& cost : costs) {
       const bool by_time = std::holds_alternative<ByTime>(cost);
-      double least = std::numeric_limits<double>::infinity(), alone = 0;
-      Program scratch = *program;
-      in_all_regions(scratch, [&](Region& region) {
-        for_each_partition(count, [&](const std::vector<int>& cluster) {
-          Clustering built;
-          const std::vector<int> made =
-              built_clusters(region, {.cluster = cluster, .many_arrays = !by_time, .gathers = true}, built);
-          for (std::size_t a = 0; a < count; ++a)
-            for (std::size_t b = 0; b < a; ++b)
-              if ((made[a] == made[b]) != (cluster[a] == cluster[b])) return;
-          const double costs_this = cost_of(program, built.lists, cost);
-          if (std::set<int>(cluster.begin(), cluster.end()).size() == count) alone = costs_this;
-          least = std::min(least, costs_this);
-        });
-        return false;
-      });
+      const auto [least, alone] = least_of_all_ways(*program, cost);
       const Proof best = *cluster_optimal(*program, cost, {.seconds = 60}).proof;
       EXPECT_EQ(best.gap(), 0);
       // By time, stages may also be computed again, which this search does not try.
@@ -404,6 +417,119 @@ TEST(OptimalClusters, AreThoseOfASearchThroughAllWays) {
     }
   }
   EXPECT_GT(gained, 50);
+}
+
+/// Scans from both ends, of which the first and the last have nothing in common with each other.
+TEST(OptimalClusters, RunInOneDirection) {
+  const auto program = program_of(R"(
+    def f(x: i64[N], z: i64[N]) -> (c, s) {
+      a[i] = scan_right(+, i) x[i]
+      b[i] = scan(+, i) z[i]
+      c[i] = b[i] - a[i]
+      s = sum(i) (a[i] - z[i])
+    })");
+  std::vector<ClusterCost> costs = {ByTime{}};
+  for (const GraphCost cost : graph_costs) costs.emplace_back(cost);
+  for (const ClusterCost& cost : costs) {
+    int solved = 0;
+    SolveOptions options;
+    options.seconds = 60;
+    options.look = [&](const LinearModel&) { ++solved; };
+    const Clustering best = cluster_optimal(*program, cost, options);
+    EXPECT_EQ(best.proof->gap(), 0);
+    EXPECT_FALSE(best.proof->out_of_time);
+    EXPECT_LE(solved, 2);  // directions are known to the linear program, and not found out by refusals
+  }
+}
+
+/// Many readers of two arrays, of which some must not be together: not by way of others either.
+TEST(OptimalClusters, AreNotTogetherByWayOfOthers) {
+  const auto program = simplify(program_of(R"(
+    def f(x: f64[N, M], p: i64[N]) -> (same, left, both, window, part, row, column, at, one) {
+      a[i, j] = exp(x[i, j]) * 2
+      same[i, j] = a[i, j] + 1
+      left[i, j] = a[i, clamp(j - 1)]
+      both[i, j] = a[clamp(i - 1), j] + a[clamp(i + 2), j]
+      window[i, j] = sum(k < 5) a[i, clamp(j + k - 2)]
+      part[i < N / 2, j < M] = a[2 * i, j]
+      row[i] = sum(j) a[i, j]
+      column[j] = sum(i) a[i, j]
+      at[i] = a[p[i], clamp(0)]
+      one[i < N] = a[clamp(0), clamp(0)]
+    })"))
+                           .program;
+  int solved = 0;
+  SolveOptions options;
+  options.seconds = 60;
+  options.look = [&](const LinearModel&) { ++solved; };
+  const Clustering best = cluster_optimal(*program, GraphCost::ReadsWrites, options);
+  EXPECT_EQ(best.proof->gap(), 0);
+  EXPECT_EQ(best.proof->cost, 16);
+  EXPECT_LE(solved, 10);
+}
+
+/// Maps, sums and scans from both ends, each of arrays before it.
+TEST(OptimalClusters, OfRandomScansAreThoseOfASearchThroughAllWays) {
+  std::mt19937 rng(9);
+  const auto any = [&](int n) { return static_cast<int>(rng() % static_cast<unsigned>(n)); };
+  for (int k = 0; k < 40; ++k) {
+    std::vector<std::string> arrays = {"x", "z"};
+    std::string text = "def f(x: i64[N], z: i64[N]) -> (s, t, last) {\n";
+    const auto one = [&] {
+      return arrays[arrays.size() - 1 - rng() % std::min<std::size_t>(arrays.size(), 3)];
+    };
+    for (int stage = 0; stage < 4; ++stage) {
+      const std::string name = fmt::format("a{}", stage), from = one(), other = one();
+      const char* const scan = std::array{"", "scan(+, i) ", "scan_right(+, i) "}[rng() % 3];
+      text += *scan ? fmt::format("  {}[i] = {}{}[i]\n", name, scan, from)
+                    : fmt::format("  {}[i] = {}[i] - 3 * {}[i]\n", name, from, other);
+      arrays.push_back(name);
+    }
+    text += fmt::format("  s = sum(i) {}[i]\n  t = sum(i) z[i] * {}[i]\n  last[i] = a3[i] + x[i]\n}}", one(),
+                        arrays[static_cast<std::size_t>(any(6))]);
+    SCOPED_TRACE(text);
+    const auto program = simplify(program_of(text)).program;
+    const std::size_t count = program->stages.size();
+    if (count > 7) continue;
+    for (const GraphCost cost : {GraphCost::Clusters, GraphCost::Manifest, GraphCost::ReadsWrites}) {
+      const Proof best = *cluster_optimal(*program, cost, {.seconds = 60}).proof;
+      EXPECT_EQ(best.gap(), 0);
+      EXPECT_EQ(best.cost, least_of_all_ways(*program, cost).least);
+    }
+  }
+}
+
+/// What is read in the order of other data is read once more; single elements are not.
+TEST(OptimalClusters, CountOrders) {
+  const auto program = program_of(R"(
+    def f(x: f32[N], w: f32[N], z: f32[N], p: i32[N]) -> (a, c, s) {
+      a[i] = x[i] * w[i] + z[i]
+      s = sum(i) z[i] * z[i]
+      c[i] = x[p[i]] - w[p[i]] * s
+    })");
+  const Clustering best = cluster_optimal(*program, GraphCost::Reads);
+  EXPECT_EQ(best.proof->gap(), 0);
+  EXPECT_EQ(best.proof->cost, 6);
+  const std::vector<int> numbers = numbers_of(*program, best);
+  EXPECT_EQ(numbers[0], numbers[1]);  // z is read once; with c nothing would be
+  EXPECT_NE(numbers[0], numbers[2]);
+  const auto reads = [](const std::string& text) {
+    return cluster_optimal(*program_of(text), GraphCost::Reads).proof->cost;
+  };
+  EXPECT_EQ(reads("def f(x: f32[N]) -> y { y[i] = x[i] + x[clamp(i - 1)] }"), 1);
+  EXPECT_EQ(reads("def f(x: f32[N]) -> y { y[i] = x[i] + x[N - 1 - i] }"), 2);
+  EXPECT_EQ(reads("def f(x: f32[N], p: i32[N]) -> y { y[i] = x[p[i]] + x[p[i] + 1] }"), 2);
+  EXPECT_EQ(reads("def f(x: f32[N], p: i32[N], q: i32[N]) -> y { y[i] = x[p[i]] + x[q[i]] }"), 4);
+  EXPECT_EQ(reads("def f(x: f32[N], z: f32[K]) -> y { y[i] = x[i] + z[clamp(0)] }"), 1);
+}
+
+/// A cost of a choice does not depend on who has chosen it.
+TEST(OptimalClusters, CountPairsThatCouldShareALoopByThemselves) {
+  // a is a result, and so never made in the order of b.
+  const auto program =
+      program_of("def f(x: f32[N], p: i32[M]) -> (a, b) {\n  a[i] = x[i] * 2\n  b[j] = a[p[j]]\n}");
+  EXPECT_EQ(cluster_optimal(*program, GraphCost::Unfused).proof->cost, 1);
+  EXPECT_EQ(cost_of(program, cluster_none(*program).lists, GraphCost::Unfused), 1);
 }
 
 /// What every reader needs of the array `a`: the demand, the reach, what tiles of 10 compute again in

@@ -547,11 +547,11 @@ TEST_F(Command, ClusterCutsPrograms) {
   EXPECT_THAT(line_.twill({"cluster", file, "--cluster", "greedy-top"}).output,
               EndsWith(" ms\n  1  b, s, c\n  2  e, f\n"));
   EXPECT_THAT(line_.twill({"cluster", file, "--cluster", "greedy-top", "--cost", "e"}).output,
-              StartsWith("f: clusters by greedy-top, which cost 7 by (e); 2 passes; "));
+              StartsWith("f: clusters by greedy-top, which cost 8 by (e); 2 passes; "));
   EXPECT_THAT(line_.twill({"cluster", file, "--cluster", "none", "--cost", "e", "--json"}).output,
-              StartsWith(R"({"optimum":10.0,"cost":"e","proven":false,"gap":1.0,"solve_ms":)"));
+              StartsWith(R"({"optimum":11.0,"cost":"e","proven":false,"gap":1.0,"solve_ms":)"));
   EXPECT_THAT(line_.twill({"cluster", file, "--cost", "e", "--json"}).output,
-              StartsWith(R"({"optimum":6.0,"cost":"e","proven":true,"gap":0.0,"solve_ms":)"));
+              StartsWith(R"({"optimum":7.0,"cost":"e","proven":true,"gap":0.0,"solve_ms":)"));
   EXPECT_THAT(line_.twill({"cluster", file, "--json", "--size", "N=1000000"}).output,
               EndsWith(R"("clusters":[["b","s"],["c","e","f"]],"passes":2,)"
                        R"("lists":[{"owner":"","branch":0,"clusters":[[["b","s"]],[["c","e","f"]]]}]})"
@@ -565,14 +565,29 @@ TEST_F(Command, ClusterShowsEdges) {
   g[j] = z[p[j]]
 })");
   expect({"cluster", file, "--edges"}, 0,
-         "edge    array  demand   reach (again, tiles of 32)  depth\n"
-         "z -> g  z      indexed  all                         0      'z' is not computed in the order of "
+         "edge    array  bytes    demand   reach (again, tiles of 32)  depth\n"
+         "z -> g  z      ~4.0 kB  indexed  all                         0      'z' is not computed in the "
+         "order of "
          "'g': 'z' is "
          "needed elsewhere as well (shared)\n");
   EXPECT_THAT(
       line_.twill({"cluster", file, "--edges", "--json", "--size", "N=1000"}).output,
       StartsWith(
           R"([{"maker":"z","reader":"g","array":"z","demand":"indexed","bytes":4000.0,"reach":[null],)"));
+  const std::string forced = line_.file("forced.twill", R"(def f(x: f64[N]) -> (y, u) {
+  a[i] = exp(x[i])
+  force(a)
+  y[i] = a[i] + 1
+  s = sum(i) x[i]
+  u[i] = x[i] * s
+})");
+  expect({"cluster", forced, "--edges", "--size", "N=1000"}, 0,
+         "edge    array  bytes   demand    reach (again, tiles of 32)  depth\n"
+         "a -> y  a      8.0 kB  identity  0                           0      'a' and 'y' stay apart: 'a' is "
+         "forced "
+         "(forced)\n"
+         "s -> u  s      8 B     whole     -                           0      's' and 'u' stay apart: 's' is "
+         "complete only after the whole loop (whole)\n");
 }
 
 TEST_F(Command, ClusterWritesWhatItSolves) {

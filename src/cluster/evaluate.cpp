@@ -15,14 +15,14 @@ constexpr int any_order = -1;
 
 }  // namespace
 
-Evaluator::Evaluator(const ClusterProblem& problem, std::span<const int> nodes)
+Evaluator::Evaluator(const ClusterProblem& problem)
     : problem_(problem),
-      nodes_(nodes.begin(), nodes.end()),
       ordered_(!problem.label.empty()),
       mark_(at(problem.count)),
       group_(at(problem.count)),
       fixed_(at(problem.count)),
-      order_(at(problem.count)) {
+      order_(at(problem.count)),
+      read_in_(problem.arrays.size()) {
   const std::size_t count = at(problem.count);
   waits_.resize(count);
   arrays_.resize(count);
@@ -31,37 +31,34 @@ Evaluator::Evaluator(const ClusterProblem& problem, std::span<const int> nodes)
   neighbours_.resize(count);
   reads_.resize(count);
   saves_.resize(count);
-  std::vector<bool> ours(count);
-  for (const int node : nodes_) ours[at(node)] = true;
   const auto be_neighbours = [&](int a, int b) {
-    if (a == b || !ours[at(a)] || !ours[at(b)] || !problem.may_meet(a, b)) return;
+    if (a == b || !problem.may_meet(a, b)) return;
     neighbours_[at(a)].push_back(b);
     neighbours_[at(b)].push_back(a);
   };
   for (std::size_t w = 0; w < problem.waits.size(); ++w) {
     const ClusterProblem::Wait& wait = problem.waits[w];
-    if (!ours[at(wait.first)] || !ours[at(wait.second)]) continue;
     waits_[at(wait.first)].push_back(static_cast<int>(w));
     if (!wait.strictly) be_neighbours(wait.first, wait.second);
   }
   for (std::size_t array = 0; array < problem.arrays.size(); ++array) {
     const ClusterProblem::Data& data = problem.arrays[array];
-    if (data.maker >= 0 && ours[at(data.maker)]) arrays_[at(data.maker)].push_back(static_cast<int>(array));
+    if (data.maker >= 0) arrays_[at(data.maker)].push_back(static_cast<int>(array));
+    if (data.read == 0) continue;
     for (const ClusterProblem::Reading& reading : data.readings) {
-      if (!ours[at(reading.reader)]) continue;
-      if (data.read != 0) reads_[at(reading.reader)].push_back({static_cast<int>(array), reading.label});
+      if (!reading.costs()) continue;
+      reads_[at(reading.reader)].push_back({static_cast<int>(array), reading.label});
       for (const ClusterProblem::Reading& other : data.readings)
-        if (data.read != 0 && reading.reader < other.reader) be_neighbours(reading.reader, other.reader);
+        if (other.costs() && reading.reader < other.reader) be_neighbours(reading.reader, other.reader);
     }
   }
   if (!problem.never.empty())
-    for (const int a : nodes_)
-      for (const int b : nodes_)
-        if (a < b && problem.never[at(a)][at(b)]) never_[at(a)].push_back(b);
+    for (int a = 0; a < problem.count; ++a)
+      for (int b = a + 1; b < problem.count; ++b)
+        if (problem.never[at(a)][at(b)]) never_[at(a)].push_back(b);
   for (std::size_t s = 0; s < problem.not_all.size(); ++s)
     sets_[at(problem.not_all[s].front())].push_back(static_cast<int>(s));
-  for (const auto& [pair, saved] : problem.saves)
-    if (ours[at(pair.first)] && ours[at(pair.second)]) saves_[at(pair.first)].push_back({pair.second, saved});
+  for (const auto& [pair, saved] : problem.saves) saves_[at(pair.first)].push_back({pair.second, saved});
   for (std::vector<int>& list : neighbours_) {
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -104,24 +101,28 @@ bool Evaluator::have_orders(std::span<const int> members) {
     }
   }
   // Who is free goes with somebody that reads the same.
-  std::map<int, int> read_in;
+  bool any = false;
   for (const int node : members)
     if (const int known = fixed_[at(group_of(node))]; known == 0 || known == 1)
-      for (const Reads& read : reads_[at(node)])
-        if (read.label == 0) read_in.emplace(read.array, known);
+      for (const Reads& read : reads_[at(node)]) {
+        ReadIn& read_in = read_in_[at(read.array)];
+        if (read.label != 0 || read_in.stamp == stamp_) continue;
+        read_in = {stamp_, known};
+        any = true;
+      }
   for (const int node : members) {
     int& known = fixed_[at(group_of(node))];
+    if (!any || known != any_order) continue;
     for (const Reads& read : reads_[at(node)])
-      if (const auto found = read_in.find(read.array); known == any_order && found != read_in.end())
-        known = found->second;
+      if (const ReadIn& read_in = read_in_[at(read.array)]; known == any_order && read_in.stamp == stamp_)
+        known = read_in.order;
   }
   for (const int node : members) order_[at(node)] = std::max(0, fixed_[at(group_of(node))]);
   return true;
 }
 
-std::optional<double> Evaluator::cost_of(std::span<const int> members, bool* more_may_help) {
+std::optional<double> Evaluator::cost_of(std::span<const int> members) {
   ++stamp_;
-  if (more_may_help) *more_may_help = false;
   for (const int node : members) mark_[at(node)] = stamp_;
   for (const int node : members) {
     for (const int w : waits_[at(node)])
@@ -132,9 +133,16 @@ std::optional<double> Evaluator::cost_of(std::span<const int> members, bool* mor
       if (std::ranges::all_of(problem_.not_all[at(set)], [&](int other) { return is_here(other); }))
         return std::nullopt;
   }
+  if (problem_.one_way()) {
+    bool right = false, left = false;
+    for (const int node : members) {
+      right = right || problem_.runs_left[at(node)] == 0;
+      left = left || problem_.runs_left[at(node)] == 1;
+    }
+    if (right && left) return std::nullopt;
+  }
   if (ordered_) {
     if (!have_orders(members)) return std::nullopt;
-    if (more_may_help) *more_may_help = true;
     // In the order of a label only what has that label, and nothing that is in memory.
     for (const int node : members) {
       if (order_[at(node)] <= 1) continue;
@@ -144,7 +152,8 @@ std::optional<double> Evaluator::cost_of(std::span<const int> members, bool* mor
     }
   }
   double cost = 0;
-  std::vector<std::pair<int, int>> reads;  // array, order
+  std::vector<std::pair<int, int>>& reads = found_;  // array, order
+  reads.clear();
   for (const int node : members) {
     for (const int array : arrays_[at(node)])
       if (problem_.arrays[at(array)].write != 0 && is_in_memory(array))
@@ -170,15 +179,14 @@ std::optional<int> Evaluator::highest(std::span<const int> cluster) const {
 
 Evaluator::Sequence Evaluator::sequence_of(std::span<const int> cluster) const {
   std::size_t count = 0;
-  for (const int node : nodes_) count = std::max(count, at(cluster[at(node)]) + 1);
+  for (const int own : cluster) count = std::max(count, at(own) + 1);
   // Who waits for a cluster, all in one list.
   std::vector<int> begin(count + 1), waiting(count), number(count, -1), after;
   const auto each_wait = [&](const auto& action) {
-    for (const int node : nodes_)
-      for (const int w : waits_[at(node)]) {
-        const int a = cluster[at(node)], b = cluster[at(problem_.waits[at(w)].second)];
-        if (a != b) action(at(a), at(b));
-      }
+    for (const ClusterProblem::Wait& wait : problem_.waits) {
+      const int a = cluster[at(wait.first)], b = cluster[at(wait.second)];
+      if (a != b) action(at(a), at(b));
+    }
   };
   each_wait([&](std::size_t a, std::size_t b) {
     ++begin[a + 1];
@@ -190,12 +198,12 @@ Evaluator::Sequence Evaluator::sequence_of(std::span<const int> cluster) const {
   each_wait([&](std::size_t a, std::size_t b) { after[at(next[a]++)] = static_cast<int>(b); });
   Sequence sequence;
   std::vector<int>& ready = sequence.clusters;
-  for (const int node : nodes_) {
-    int& own = number[at(cluster[at(node)])];
+  for (const int one : cluster) {
+    int& own = number[at(one)];
     if (own >= 0) continue;
     own = 0;
     ++sequence.count;
-    if (waiting[at(cluster[at(node)])] == 0) ready.push_back(cluster[at(node)]);
+    if (waiting[at(one)] == 0) ready.push_back(one);
   }
   for (std::size_t k = 0; k < ready.size(); ++k) {
     const std::size_t own = at(ready[k]);
@@ -209,9 +217,10 @@ Evaluator::Sequence Evaluator::sequence_of(std::span<const int> cluster) const {
   return sequence;
 }
 
-std::vector<std::vector<int>> members_of(std::span<const int> nodes, std::span<const int> cluster) {
+std::vector<std::vector<int>> members_of(std::span<const int> cluster) {
   std::map<int, std::vector<int>> clusters;
-  for (const int node : nodes) clusters[cluster[at(node)]].push_back(node);
+  for (std::size_t node = 0; node < cluster.size(); ++node)
+    clusters[cluster[node]].push_back(static_cast<int>(node));
   std::vector<std::vector<int>> all;
   for (auto& [number, members] : clusters) all.push_back(std::move(members));
   return all;
@@ -221,7 +230,7 @@ std::optional<double> Evaluator::cost_of_all(std::span<const int> cluster) {
   const auto highest_number = highest(cluster);
   if (!highest_number) return std::nullopt;
   double all = problem_.last * *highest_number;
-  for (const std::vector<int>& members : members_of(nodes_, cluster)) {
+  for (const std::vector<int>& members : members_of(cluster)) {
     const auto cost = cost_of(members);
     if (!cost) return std::nullopt;
     all += *cost;
@@ -234,10 +243,10 @@ Chosen Evaluator::completed(std::vector<int> cluster) {
   std::map<int, int> place;
   for (const int one : sequence_of(chosen.cluster).clusters)
     place.emplace(one, static_cast<int>(place.size()));
-  for (const int node : nodes_) chosen.cluster[at(node)] = place.at(chosen.cluster[at(node)]);
+  for (int& one : chosen.cluster) one = place.at(one);
   if (!ordered_) return chosen;
   chosen.order.assign(at(problem_.count), 0);
-  for (const std::vector<int>& members : members_of(nodes_, chosen.cluster)) {
+  for (const std::vector<int>& members : members_of(chosen.cluster)) {
     cost_of(members);
     for (const int node : members) chosen.order[at(node)] = order_[at(node)];
   }

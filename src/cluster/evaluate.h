@@ -14,12 +14,10 @@ namespace twill {
 
 class Evaluator {
  public:
-  /// For choices about these nodes; all others are in clusters of others.
-  Evaluator(const ClusterProblem& problem, std::span<const int> nodes);
+  explicit Evaluator(const ClusterProblem& problem);
 
-  /// Of a cluster that has exactly these nodes; nothing if they cannot be one. `more_may_help`, if given,
-  /// says whether they might with others.
-  std::optional<double> cost_of(std::span<const int> members, bool* more_may_help = nullptr);
+  /// Of a cluster that has exactly these nodes; nothing if they cannot be one.
+  std::optional<double> cost_of(std::span<const int> members);
   /// The highest number of a cluster, from 0; nothing if clusters wait for each other. `cluster`: by node.
   std::optional<int> highest(std::span<const int> cluster) const;
   /// All of it, for a choice by node; nothing if it cannot be run.
@@ -50,18 +48,22 @@ class Evaluator {
   int group_of(int node);
 
   const ClusterProblem& problem_;
-  std::vector<int> nodes_;
   std::vector<std::vector<int>> waits_, arrays_, never_, sets_, neighbours_;  // by node
   std::vector<std::vector<Reads>> reads_;                                     // by node
   std::vector<std::vector<std::pair<int, double>>> saves_;                    // by the smaller node
   bool ordered_;
 
   // Of the cluster that is looked at.
+  struct ReadIn {
+    int stamp = 0, order = 0;
+  };
   std::vector<int> mark_, group_, fixed_, order_;
+  std::vector<ReadIn> read_in_;  // by array: in an order that is fixed
+  std::vector<std::pair<int, int>> found_;
   int stamp_ = 0;
 };
 
-/// The members of every cluster of a choice about some nodes.
-std::vector<std::vector<int>> members_of(std::span<const int> nodes, std::span<const int> cluster);
+/// The members of every cluster of a choice.
+std::vector<std::vector<int>> members_of(std::span<const int> cluster);
 
 }  // namespace twill

@@ -113,6 +113,7 @@ std::optional<double> EdgeFacts::again(std::int64_t points_along_each) const {
 std::vector<EdgeFacts> facts_of(Region& region, const KnownSizes& known) {
   Clustering nothing;
   ClusterBuilder builder(region, {.many_arrays = true, .gathers = true}, nothing);
+  const Joiner joiner(region);
   const Guess guess(region.program, known);
   std::map<ArrayId, std::set<int>> in_blocks;  // who reads it in a block
   for (std::size_t s = 0; s < region.stages.size(); ++s)
@@ -129,7 +130,8 @@ std::vector<EdgeFacts> facts_of(Region& region, const KnownSizes& known) {
         for (const int reader : readers) {
           if (reader <= maker) continue;
           const Stage& read_by = region.stages[static_cast<std::size_t>(reader)];
-          EdgeFacts facts{maker, reader, array, Demand::Opaque, guess.bytes(region.program[array]),
+          const Array& what = region.program[array];
+          EdgeFacts facts{maker, reader, array, Demand::Opaque, guess.bytes(what), guess.knows(what),
                           {},    0,      {}};
           if (std::holds_alternative<Formula>(read_by.body)) {
             add_demand(facts, region.program, read_by);
@@ -137,6 +139,9 @@ std::vector<EdgeFacts> facts_of(Region& region, const KnownSizes& known) {
             facts.depth = most_shared(region.program, pair);
           }
           facts.why = builder.why_apart(maker, reader);
+          // Why two are not one says more than that they have no outer loops to share instead.
+          if (facts.why && facts.why->code == "scalar")
+            if (auto not_one = joiner.why_not(maker, reader)) facts.why = std::move(not_one);
           all.push_back(std::move(facts));
         }
       }

@@ -35,7 +35,8 @@ struct EdgeFacts {
   int maker, reader;  // positions in the list
   ArrayId array;
   Demand demand;
-  double bytes;                             // of the array; sizes that are not known are guessed
+  double bytes;                             // of the array …
+  bool knows_bytes;                         // … or a guess, because sizes are not known
   std::vector<std::optional<Reach>> reach;  // by dimension; nothing: not a few elements around the own place
   int depth = 0;                            // outer loops that the two could share
   std::optional<Reason> why;                // they are in no loop together

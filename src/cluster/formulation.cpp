@@ -17,28 +17,28 @@ constexpr double tolerance = 1e-3;
 
 }  // namespace
 
-Formulation::Formulation(const ClusterProblem& problem, std::span<const int> nodes)
-    : problem_(problem), span_(static_cast<double>(nodes.size()) - 1) {
-  add_nodes(nodes);
-  for (const ClusterProblem::Wait& wait : problem.waits)
-    if (inside(wait)) add_wait(wait);
-  for (std::size_t array = 0; array < problem.arrays.size(); ++array) add_array(static_cast<int>(array));
-  for (const auto& [pair, saved] : problem.saves)
-    if (inside(pair.first) && inside(pair.second) && problem.may_meet(pair.first, pair.second))
+Formulation::Formulation(const Part& part)
+    : part_(part), problem_(part.problem), span_(static_cast<double>(part.nodes.size()) - 1) {
+  add_nodes();
+  for (const ClusterProblem::Wait& wait : problem_.waits) add_wait(wait);
+  for (std::size_t array = 0; array < problem_.arrays.size(); ++array) add_array(static_cast<int>(array));
+  for (const auto& [pair, saved] : problem_.saves)
+    if (problem_.may_meet(pair.first, pair.second))
       model_.variables[at(together(pair.first, pair.second))].cost -= saved;
   add_sets();
 }
 
-void Formulation::add_nodes(std::span<const int> nodes) {
+void Formulation::add_nodes() {
   if (problem_.last > 0) last_ = model_.add("last", 0, span_, problem_.last);
-  for (const int node : nodes) {
-    time_[node] = model_.add(fmt::format("p_{}", node), 0, span_);
+  for (int node = 0; node < problem_.count; ++node) {
+    const int name = part_.nodes[at(node)];
+    time_[node] = model_.add(fmt::format("p_{}", name), 0, span_);
     if (last_ >= 0) model_.at_least({{last_, 1}, {time_[node], -1}}, 0);
     if (!problem_.label.empty() && problem_.label[at(node)] != 0)
-      labelled_[node] = model_.add_integer(fmt::format("o_{}", node), 0, 1);
+      labelled_[node] = model_.add_integer(fmt::format("o_{}", name), 0, 1);
     if (problem_.both_ways) {
       const int known = problem_.runs_left[at(node)];
-      left_[node] = model_.add_integer(fmt::format("l_{}", node), known == 1 ? 1 : 0, known == 0 ? 0 : 1);
+      left_[node] = model_.add_integer(fmt::format("l_{}", name), known == 1 ? 1 : 0, known == 0 ? 0 : 1);
     }
   }
 }
@@ -47,8 +47,9 @@ int Formulation::together(int a, int b) {
   if (a > b) std::swap(a, b);
   const auto [found, first] = together_.try_emplace({a, b}, 0);
   if (first) {
-    found->second = model_.add_integer(fmt::format("y_{}_{}", a, b), 0, 1);
+    found->second = model_.add_integer(fmt::format("y_{}_{}", part_.nodes[at(a)], part_.nodes[at(b)]), 0, 1);
     equal_if(time_.at(a), time_.at(b), found->second, span_);
+    if (problem_.one_way()) equal_if(left_.at(a), left_.at(b), found->second, 1);
   }
   return found->second;
 }
@@ -75,20 +76,21 @@ void Formulation::add_wait(const ClusterProblem::Wait& wait) {
     model_.at_most({{own->second, 1}, {y, 1}}, 1);
   else if (other != labelled_.end())
     model_.at_most({{other->second, 1}, {y, 1}}, 1);
-  if (!left_.empty()) equal_if(left_.at(a), left_.at(b), y, 1);
+  if (!left_.empty() && !problem_.one_way()) equal_if(left_.at(a), left_.at(b), y, 1);
 }
 
 /// Whether it is made in memory, and how often it is read.
 void Formulation::add_array(int number) {
   const ClusterProblem::Data& data = problem_.arrays[at(number)];
-  const bool here = inside(data.maker);
+  const bool here = data.maker >= 0;
   const auto fusible = [&](int reader) {
-    return here && inside(reader) && together_.contains(std::minmax(data.maker, reader));
+    return here && together_.contains(std::minmax(data.maker, reader));
   };
   if (here) {
     const bool kept = data.kept || std::any_of(data.readings.begin(), data.readings.end(),
                                                [&](const Reading& r) { return !fusible(r.reader); });
-    const int w = memory_[number] = model_.add(fmt::format("w_{}", number), kept ? 1 : 0, 1, data.write);
+    const int w = memory_[number] =
+        model_.add(fmt::format("w_{}", part_.arrays[at(number)]), kept ? 1 : 0, 1, data.write);
     for (const Reading& reading : data.readings)
       if (fusible(reading.reader)) model_.at_least({{w, 1}, {together(data.maker, reading.reader), 1}}, 1);
     if (const auto label = labelled_.find(data.maker); label != labelled_.end())
@@ -97,7 +99,7 @@ void Formulation::add_array(int number) {
   if (data.read == 0) return;
   std::set<Reading> readings;
   for (const Reading& reading : data.readings)
-    if (inside(reading.reader)) readings.insert(reading);
+    if (reading.costs()) readings.insert(reading);
   for (auto reading = readings.begin(); reading != readings.end(); ++reading) {
     std::vector<Term> once;
     for (auto earlier = readings.begin(); earlier != reading; ++earlier)
@@ -121,8 +123,9 @@ void Formulation::add_same(int array, const Reading& first, const Reading& secon
   if (first.reader != second.reader && !problem_.may_meet(first.reader, second.reader)) return;
   if (a != b && (fixed_a || fixed_b)) return;
   const int s = model_.add_integer(
-      fmt::format("s_{}_{}_{}_{}_{}", array, first.reader, first.label, second.reader, second.label), 0, 1,
-      -problem_.arrays[at(array)].read);
+      fmt::format("s_{}_{}_{}_{}_{}", part_.arrays[at(array)], part_.nodes[at(first.reader)], first.label,
+                  part_.nodes[at(second.reader)], second.label),
+      0, 1, -problem_.arrays[at(array)].read);
   same_.push_back({array, first, second, s});
   once.push_back({s, 1});
   if (first.reader != second.reader) model_.at_most({{s, 1}, {together(first.reader, second.reader), -1}}, 0);
@@ -136,7 +139,7 @@ void Formulation::add_same(int array, const Reading& first, const Reading& secon
     if (a != 0) model_.at_most({{s, 1}, {own->second, 1}}, 1);
     if (b != 0) model_.at_most({{s, 1}, {other->second, 1}}, 1);
   }
-  if (!left_.empty() && first.reader != second.reader)
+  if (!left_.empty() && !problem_.one_way() && first.reader != second.reader)
     equal_if(left_.at(first.reader), left_.at(second.reader), s, 1);
 }
 
@@ -155,7 +158,6 @@ void Formulation::add_sets() {
             model_.at_most({{all[i].second, 1}, {all[k].second, 1}}, 1);
   }
   for (const std::vector<int>& set : problem_.not_all) {
-    if (!std::all_of(set.begin(), set.end(), [&](int node) { return inside(node); })) continue;
     std::vector<Term> terms;
     for (std::size_t i = 0; i < set.size(); ++i)
       for (std::size_t k = i + 1; k < set.size(); ++k)
@@ -166,19 +168,19 @@ void Formulation::add_sets() {
   }
 }
 
-int Formulation::cut_off(std::span<const double> values) {
-  return cut_circles(values) + cut_triangles(values) + cut_triples(values);
+int Formulation::cut_off(std::span<const double> values, const Deadline& deadline) {
+  return cut_circles(values, deadline) + cut_triangles(values, deadline) + cut_triples(values, deadline) +
+         cut_apart(values, deadline);
 }
 
 /// The shortest way back along every dependence, where a pair that is together takes no time.
-int Formulation::cut_circles(std::span<const double> values) {
+int Formulation::cut_circles(std::span<const double> values, const Deadline& deadline) {
   struct Step {
     int to, variable;  // -1: `to` waits for where the step begins
     double length;
   };
   std::map<int, std::vector<Step>> steps;
-  for (const ClusterProblem::Wait& wait : problem_.waits)
-    if (inside(wait)) steps[wait.first].push_back({wait.second, -1, 0});
+  for (const ClusterProblem::Wait& wait : problem_.waits) steps[wait.first].push_back({wait.second, -1, 0});
   for (const auto& [pair, y] : together_) {
     const double length = std::max(0.0, 1 - values[at(y)]);
     if (length > 1 - tolerance) continue;
@@ -215,7 +217,7 @@ int Formulation::cut_circles(std::span<const double> values) {
     found.insert({std::move(way), y});
   };
   for (const ClusterProblem::Wait& wait : problem_.waits)
-    if (inside(wait)) search(wait.first, wait.second);
+    if (!deadline.is_over()) search(wait.first, wait.second);
   for (const auto& [way, y] : found) {
     std::vector<Term> terms;
     for (const int variable : way) terms.push_back({variable, 1});
@@ -225,7 +227,65 @@ int Formulation::cut_circles(std::span<const double> values) {
   return static_cast<int>(found.size());
 }
 
-int Formulation::cut_triangles(std::span<const double> values) {
+/// The shortest ways to others, less than 1 long, where a pair that is together takes no time. By node: the
+/// node before, and the variable of the two.
+std::map<int, std::pair<int, int>> Formulation::ways_from(int node, std::span<const double> values) const {
+  std::map<int, std::vector<std::pair<int, int>>> next;
+  for (const auto& [pair, y] : together_) {
+    if (values[at(y)] <= tolerance) continue;
+    next[pair.first].push_back({pair.second, y});
+    next[pair.second].push_back({pair.first, y});
+  }
+  std::map<int, double> distance = {{node, 0}};
+  std::map<int, std::pair<int, int>> back;
+  std::set<std::pair<double, int>> open = {{0, node}};
+  while (!open.empty()) {
+    const auto [so_far, nearest] = *open.begin();
+    open.erase(open.begin());
+    for (const auto& [other, y] : next[nearest]) {
+      const double length = so_far + std::max(0.0, 1 - values[at(y)]);
+      const auto known = distance.find(other);
+      if (length >= 1 - tolerance || (known != distance.end() && known->second <= length)) continue;
+      if (known != distance.end()) open.erase({known->second, other});
+      distance[other] = length;
+      back[other] = {nearest, y};
+      open.insert({length, other});
+    }
+  }
+  return back;
+}
+
+int Formulation::cut_apart(std::span<const double> values, const Deadline& deadline) {
+  std::map<int, std::vector<std::vector<int>>> apart;  // by one of them: the others
+  for (const std::vector<int>& set : problem_.not_all)
+    apart[set.front()].emplace_back(set.begin() + 1, set.end());
+  if (!problem_.never.empty())
+    for (int a = 0; a < problem_.count; ++a)
+      for (int b = a + 1; b < problem_.count; ++b)
+        if (problem_.never[at(a)][at(b)]) apart[a].push_back({b});
+  std::set<std::set<int>> found;
+  for (const auto& [node, sets] : apart) {
+    if (deadline.is_over()) break;
+    const std::map<int, std::pair<int, int>> back = ways_from(node, values);
+    for (const std::vector<int>& others : sets) {
+      if (!std::ranges::all_of(others, [&](int other) { return back.contains(other); })) continue;
+      std::set<int> way;
+      for (int other : others)
+        for (; other != node; other = back.at(other).first) way.insert(back.at(other).second);
+      double missing = 0;
+      for (const int y : way) missing += std::max(0.0, 1 - values[at(y)]);
+      if (missing < 1 - tolerance) found.insert(std::move(way));
+    }
+  }
+  for (const std::set<int>& way : found) {
+    std::vector<Term> terms;
+    for (const int y : way) terms.push_back({y, 1});
+    model_.at_most(std::move(terms), static_cast<double>(way.size()) - 1);
+  }
+  return static_cast<int>(found.size());
+}
+
+int Formulation::cut_triangles(std::span<const double> values, const Deadline& deadline) {
   std::map<int, std::vector<std::pair<int, int>>> later;
   for (const auto& [pair, y] : together_)
     if (values[at(y)] > tolerance) later[pair.first].push_back({pair.second, y});
@@ -236,7 +296,7 @@ int Formulation::cut_triangles(std::span<const double> values) {
     ++count;
   };
   for (const auto& [node, all] : later)
-    for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t i = 0; i < all.size() && !deadline.is_over(); ++i)
       for (std::size_t k = i + 1; k < all.size(); ++k) {
         const auto third = together_.find(std::minmax(all[i].first, all[k].first));
         if (third == together_.end()) continue;
@@ -247,14 +307,14 @@ int Formulation::cut_triangles(std::span<const double> values) {
   return count;
 }
 
-int Formulation::cut_triples(std::span<const double> values) {
+int Formulation::cut_triples(std::span<const double> values, const Deadline& deadline) {
   std::map<std::pair<int, Reading>, std::vector<const Same*>> earlier;
   for (const Same& same : same_)
     if (same.first.reader != same.second.reader && values[at(same.variable)] > tolerance)
       earlier[{same.array, same.second}].push_back(&same);
   int count = 0;
   for (const auto& [read, all] : earlier)
-    for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t i = 0; i < all.size() && !deadline.is_over(); ++i)
       for (std::size_t k = i + 1; k < all.size(); ++k) {
         const int one = all[i]->first.reader, other = all[k]->first.reader, own = read.second.reader;
         if (one == other) continue;
@@ -282,7 +342,13 @@ std::vector<double> Formulation::values_of(const Chosen& chosen) const {
   for (auto& [cluster, time] : times) time = next++;
   for (const auto& [node, v] : time_) values[at(v)] = times[chosen.cluster[at(node)]];
   for (const auto& [node, v] : labelled_) values[at(v)] = chosen.order[at(node)] > 1;
-  for (const auto& [node, v] : left_) values[at(v)] = chosen.order[at(node)] == 1;
+  std::set<int> to_the_left;
+  if (problem_.one_way())
+    for (const auto& [node, v] : left_)
+      if (problem_.runs_left[at(node)] == 1) to_the_left.insert(chosen.cluster[at(node)]);
+  for (const auto& [node, v] : left_)
+    values[at(v)] =
+        problem_.one_way() ? to_the_left.contains(chosen.cluster[at(node)]) : chosen.order[at(node)] == 1;
   for (const auto& [pair, v] : together_) values[at(v)] = same_cluster(pair.first, pair.second);
   for (const auto& [array, v] : memory_) {
     const ClusterProblem::Data& data = problem_.arrays[at(array)];

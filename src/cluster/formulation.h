@@ -1,15 +1,21 @@
-// The choice of clusters as a linear program, for some nodes of which all others are independent.
+// The choice of clusters as a linear program.
 //
 // Variables
 //   p_a       when a runs: nodes of one cluster at the same time, others at least 1 apart
 //   y_ab      1 if a and b are in one cluster; for pairs where that may save something
 //   w_a       1 if the array of a is made in memory: some reader of it is elsewhere
 //   o_a       1 if a makes its array in the order of its label, not completely
-//   l_a       1 if a makes it from right to left; only if others have to make theirs from left to right
+//   l_a       1 if a makes it from right to left; only if others have to make theirs from left to right.
+//   Where
+//             orders do not matter it is that of all nodes of a cluster
 //   s_ij      1 if the reads i and j of one array are the same: same cluster, same order
 // A cluster reads an array once for every order, so the reads of an array are those of its readers that are
 // elsewhere, less those that are the same as an earlier one: sum of (1 - y_ai) - sum of s_ij, where every
 // read i is the same as at most one earlier read j.
+//
+// Nodes that must not be together, for reasons that times do not know of, are not so by way of others either:
+// of the pairs on the way from one to the other not all are together. These rows are added when a solution
+// breaks them.
 //
 // Times make a solution right, but say little while variables are not yet whole numbers. Three things are
 // said about pairs directly, although times imply them:
@@ -24,8 +30,9 @@
 // breaks none. This is what makes the program easy to solve.
 #pragma once
 
+#include "cluster/deadline.h"
 #include "cluster/linear.h"
-#include "cluster/problem.h"
+#include "cluster/parts.h"
 
 #include <map>
 #include <span>
@@ -34,12 +41,16 @@ namespace twill {
 
 class Formulation {
  public:
-  Formulation(const ClusterProblem& problem, std::span<const int> nodes);
+  /// Variables are named after what the whole problem calls nodes and arrays.
+  explicit Formulation(const Part& part);
 
   const LinearModel& model() const { return model_; }
   /// Adds rows that all choices obey and that these values, which need not be whole numbers, do not; says how
-  /// many.
-  int cut_off(std::span<const double> values);
+  /// many. Some of them, if there is not more time.
+  int cut_off(std::span<const double> values, const Deadline& deadline);
+  /// The same for nodes that must not be together and are, by way of others. Without these rows the model
+  /// does not know of them: a pair that saves nothing has no variable.
+  int cut_apart(std::span<const double> values, const Deadline& deadline);
   /// A choice as values of the variables.
   std::vector<double> values_of(const Chosen& chosen) const;
   /// Joins the sets of nodes that are in one cluster, and says who runs to the left. `set`: by node.
@@ -54,9 +65,7 @@ class Formulation {
     int variable;
   };
 
-  bool inside(int node) const { return time_.contains(node); }
-  bool inside(const ClusterProblem::Wait& wait) const { return inside(wait.first) && inside(wait.second); }
-  void add_nodes(std::span<const int> nodes);
+  void add_nodes();
   void add_wait(const ClusterProblem::Wait& wait);
   void add_array(int number);
   void add_same(int array, const Reading& first, const Reading& second, std::vector<Term>& once);
@@ -65,10 +74,12 @@ class Formulation {
   int together(int a, int b);
   /// The two are equal if the variable, which is 0 or 1, is 1.
   void equal_if(int a, int b, int variable, double distance);
-  int cut_circles(std::span<const double> values);
-  int cut_triangles(std::span<const double> values);
-  int cut_triples(std::span<const double> values);
+  std::map<int, std::pair<int, int>> ways_from(int node, std::span<const double> values) const;
+  int cut_circles(std::span<const double> values, const Deadline& deadline);
+  int cut_triangles(std::span<const double> values, const Deadline& deadline);
+  int cut_triples(std::span<const double> values, const Deadline& deadline);
 
+  const Part& part_;
   const ClusterProblem& problem_;
   LinearModel model_;
   std::map<int, int> time_, labelled_, left_;    // variables by node

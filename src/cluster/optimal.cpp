@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "cluster/at.h"
+#include "cluster/parts.h"
 
 #include <algorithm>
 #include <chrono>
@@ -138,6 +139,7 @@ Partition greedy_partition(const GraphFacts& facts, Greed greed) {
 
 Optimum optimal_partition(const GraphFacts& facts, GraphCost cost, const SolveOptions& options) {
   const auto start = std::chrono::steady_clock::now();
+  const Deadline deadline(options.seconds);
   const bool few = cost == GraphCost::Clusters;
   const double least = least_cost(facts, cost);
   Optimum result;
@@ -145,7 +147,7 @@ Optimum optimal_partition(const GraphFacts& facts, GraphCost cost, const SolveOp
     ensure(partition.has_value(), "a solution of the linear program is a partition");
     result.partition = std::move(*partition);
     result.cost = cost_of(facts, result.partition, cost);
-    result.bound = std::max(least, result.cost - saved);
+    result.bound = std::max(least, std::ceil(result.cost - saved - 1e-6));  // costs are whole numbers
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;
   };
@@ -153,17 +155,20 @@ Optimum optimal_partition(const GraphFacts& facts, GraphCost cost, const SolveOp
 
   // All that may be together in one cluster is often possible, and then nothing is better.
   std::vector<int> set = each_by_itself(facts.graph);
-  for (const std::vector<int>& part : independent_parts(problem))
+  for (const std::vector<int>& part : independent_nodes(problem))
     for (const int node : part) set[at(node)] = part.front();
   if (auto together = complete(facts, set, {}, few); together && cost_of(facts, *together, cost) <= least)
     return take(std::move(together), 0);
 
-  std::vector<Chosen> known;
-  for (const Greed greed : {Greed::TopDown, Greed::BottomUp}) {
-    Partition partition = greedy_partition(facts, greed);
-    known.push_back({std::move(partition.cluster), std::move(partition.order)});
-  }
-  const BestChoice best = best_choice(problem, known, true, options);
+  const auto known = [&] {
+    std::vector<Chosen> chosen;
+    for (const Greed greed : {Greed::TopDown, Greed::BottomUp}) {
+      Partition partition = greedy_partition(facts, greed);
+      chosen.push_back({std::move(partition.cluster), std::move(partition.order)});
+    }
+    return chosen;
+  };
+  const BestChoice best = best_choice(problem, known, true, options, deadline);
   result.solved = best.solved;
   return take(complete(facts, best.set, best.left, few), best.may_save);
 }

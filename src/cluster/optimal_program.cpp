@@ -19,25 +19,22 @@ namespace twill {
 
 namespace {
 
-/// A cluster that is refused as a whole costs another round.
-constexpr int most_choices = 60;
-
 /// Clusters that are tried to be one although nothing is saved but a pass.
 constexpr int most_merges = 100;
 
 /// Pairs of clusters that are tried to be one, to say why they are not.
 constexpr int most_explained = 50;
 
-/// Stages that are tried to be left out.
+/// Stages that are tried to be left out; the share of the time that is left that this takes at most, so that
+/// there is some for the choice among the others.
 constexpr int most_left_out = 200;
-
-using Clock = std::chrono::steady_clock;
+constexpr double leaving_out_share = 0.75;
 
 class Choice {
  public:
-  Choice(Region& region, const ClusterCost& cost, const SolveOptions& options, Clock::time_point& start,
+  Choice(Region& region, const ClusterCost& cost, const SolveOptions& options, Deadline& deadline,
          Clustering& result)
-      : start_(start),
+      : deadline_(deadline),
         region_(region),
         cost_(cost),
         options_(options),
@@ -47,7 +44,7 @@ class Choice {
   void run() {
     solve({});
     if (std::holds_alternative<ByTime>(cost_)) {
-      while (leave_out_stages()) solve({best_.cluster});
+      while (leave_out_stages(deadline_.share(leaving_out_share))) solve({best_.cluster});
     }
     finish();
   }
@@ -66,22 +63,22 @@ class Choice {
     unit_ = problem.unit();
     best_ = {};
     std::vector<Built> first;
-    first.push_back(build({}));
-    first.push_back(build({.from_below = true}));
     for (const std::vector<int>& cluster : known) first.push_back(build({.cluster = cluster}));
+    for (const bool from_below : {false, true})
+      if (first.empty() || !deadline_.is_over()) first.push_back(build({.from_below = from_below}));
     known.clear();
     for (const Built& built : first) known.push_back(built.cluster);
-    const bool found = problem.find_pairs(region_, known, [&] { return seconds_left() > 0; });
+    const bool found = problem.find_pairs(region_, known, [&] { return !deadline_.is_over(); });
     for (Built& built : first) take(std::move(built), problem);
-    bound_ = found ? problem.least_cost() + problem.work() : 0;
+    bound_ = problem.least_cost() + problem.work();
     if (!found) return;
     if (stages_.size() < 2 || best_.cost <= bound_ + slack()) return;
     std::vector<Chosen> chosen;
     for (const std::vector<int>& cluster : known) chosen.push_back({cluster});
-    for (int round = 0; round < most_choices && seconds_left() > 0; ++round) {
-      SolveOptions options = options_;
-      options.seconds = seconds_left();
-      const BestChoice choice = best_choice(problem.problem, chosen, problem.is_whole(), options);
+    // A cluster that is refused as a whole costs another round. Nothing but time ends this without a proof.
+    while (!deadline_.is_over()) {
+      const BestChoice choice = best_choice(
+          problem.problem, [&] { return chosen; }, problem.is_whole(), options_, deadline_);
       // More refusals only make it cost more, so what no choice costs less than still holds after them.
       bound_ = std::max(bound_, problem.cost_of(choice.set) + problem.work() - choice.may_save);
       Built built = build({.cluster = choice.set});
@@ -119,12 +116,12 @@ class Choice {
     Proof& proof = *result_.proof;
     proof.cost += best_.cost * unit_;
     proof.bound += bound_ * unit_;
-    proof.out_of_time = proof.out_of_time || (seconds_left() <= 0 && best_.cost > bound_ + slack());
+    proof.out_of_time = proof.out_of_time || best_.cost > bound_ + slack();
     proof.left_out = proof.left_out || !left_out_.empty();
     // To say why takes its own time.
-    const Clock::time_point chosen = Clock::now();
+    const auto chosen = std::chrono::steady_clock::now();
     explain_cuts();
-    start_ += Clock::now() - chosen;
+    deadline_.pause_since(chosen);
   }
 
   /// Why stages of which one waits for the other are not together.
@@ -183,7 +180,7 @@ class Choice {
     int tries = 0;
     std::set<std::pair<int, int>> tried;
     for (int a = 0; a < problem.problem.count; ++a)
-      for (int b = a + 1; b < problem.problem.count && tries < most_merges && seconds_left() > 0; ++b) {
+      for (int b = a + 1; b < problem.problem.count && tries < most_merges && !deadline_.is_over(); ++b) {
         const int from = best_.cluster[at(b)], to = best_.cluster[at(a)];
         if (from == to || tried.contains({from, to}) || problem.problem.later[at(a)][at(b)] ||
             !same_range(a, b))
@@ -216,7 +213,13 @@ class Choice {
       const bool whole = std::all_of(members.begin(), members.end(),
                                      [&](int s) { return built[at(s)] == built[at(members.front())]; });
       if (whole) continue;
-      problem.not_all.push_back(smallest_refused(members, problem));
+      std::vector<int> smallest = smallest_refused(members, problem);
+      if (smallest.size() == 2) {
+        const std::size_t a = at(smallest.front()), b = at(smallest.back());
+        problem.never[a][b] = problem.never[b][a] = true;
+      } else {
+        problem.not_all.push_back(std::move(smallest));
+      }
       refused = true;
     }
     return refused;
@@ -225,7 +228,7 @@ class Choice {
   /// The part of a refused cluster that is refused already: stages that nobody else of it needs, or that need
   /// nobody else, are taken away as long as the rest is refused. The smaller it is, the more it says.
   std::vector<int> smallest_refused(std::vector<int> members, const ClusterProblem& problem) {
-    for (std::size_t k = 0; k < members.size() && members.size() > 2 && seconds_left() > 0;) {
+    for (std::size_t k = 0; k < members.size() && members.size() > 2 && !deadline_.is_over();) {
       std::vector<int> rest = members;
       rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(k));
       if (is_between(members[k], rest, problem) || !is_connected(rest, problem) || !falls_apart(rest)) {
@@ -284,27 +287,29 @@ class Choice {
                        [&](int s) { return cluster[at(s)] != cluster[at(members.front())]; });
   }
 
-  double seconds_left() const {
-    return options_.seconds - std::chrono::duration<double>(Clock::now() - start_).count();
-  }
-
   /// One after the other, as long as that costs less: stages whose arrays are in memory for their readers
   /// alone. Says whether there was any.
-  bool leave_out_stages() {
+  bool leave_out_stages(const Deadline& deadline) {
     bool any = false;
     for (bool again = true; again;) {
       again = false;
-      for (int s = 0; s < static_cast<int>(stages_.size()) && !again; ++s) again = leave_out(s);
-      any = any || again;
+      region_.stages = stages_;
+      auto uses = std::make_unique<UseTable>(region_);
+      for (int s = 0; s < static_cast<int>(stages_.size()) && !deadline.is_over();) {
+        if (!leave_out(s, *uses)) {
+          ++s;
+          continue;
+        }
+        any = again = true;
+        uses = std::make_unique<UseTable>(region_);
+      }
     }
     return any;
   }
 
-  bool leave_out(int stage) {
-    if (tried_left_out_ >= most_left_out || seconds_left() <= 0 || !is_in_memory(stage)) return false;
+  bool leave_out(int stage, const UseTable& uses) {
+    if (tried_left_out_ >= most_left_out || !is_in_memory(stage, uses)) return false;
     if (has_hint(stages_[at(stage)], Hint::Remember)) return false;
-    region_.stages = stages_;
-    const UseTable uses(region_);
     if (why_not_recompute(region_, uses, stage) || is_chosen_from(region_, uses, stage)) return false;
     ++tried_left_out_;
     const std::vector<Stage> before = stages_;
@@ -322,6 +327,7 @@ class Choice {
       left_out_.push_back(recomputed(before[at(stage)]));
       best_ = std::move(built);
       unit_ = problem.unit();
+      region_.stages = stages_;
       return true;
     }
     stages_ = before;
@@ -330,16 +336,14 @@ class Choice {
   }
 
   /// Is something that the stage makes read by another cluster?
-  bool is_in_memory(int stage) {
-    region_.stages = stages_;
-    const UseTable uses(region_);
+  bool is_in_memory(int stage, const UseTable& uses) const {
     for (const Output& output : stages_[at(stage)].outputs)
       for (const int reader : uses.readers(output.array))
         if (best_.cluster[at(reader)] != best_.cluster[at(stage)]) return true;
     return false;
   }
 
-  Clock::time_point& start_;  // of all lists of a program
+  Deadline& deadline_;  // of all lists of a program
   Region& region_;
   const ClusterCost& cost_;
   const SolveOptions& options_;
@@ -357,9 +361,9 @@ class Choice {
 Clustering cluster_optimal(const Program& program, const ClusterCost& cost, const SolveOptions& options) {
   Clustering result;
   Program scratch = program;
-  Clock::time_point start = Clock::now();
+  Deadline deadline(options.seconds);
   in_all_regions(scratch, [&](Region& region) {
-    Choice(region, cost, options, start, result).run();
+    Choice(region, cost, options, deadline, result).run();
     return false;
   });
   return result;

@@ -16,10 +16,13 @@ struct ClusterProblem {
     bool strictly;
     bool same_order = false, by_label = false;
   };
-  /// A node reads an array, in its own order (0) or in that of a label.
+  /// A node reads an array, in its own order (0), in that of a label, or single elements of it, which is no
+  /// matter of order and costs nothing (`elements`).
   struct Reading {
+    static constexpr int elements = -1;
     int reader;
     int label = 0;
+    bool costs() const { return label != elements; }
     friend auto operator<=>(const Reading&, const Reading&) = default;
   };
   struct Data {
@@ -39,13 +42,18 @@ struct ClusterProblem {
   double last = 0;                              // what the highest number of a cluster costs
   std::map<std::pair<int, int>, double> saves;  // by pair of nodes: what it saves if they are together
 
-  // Orders: only if `label` is not empty.
+  // Directions, and orders: these only if `label` is not empty. Without them all nodes of a cluster run in
+  // the same direction.
   std::vector<int> label;      // by node: the label in whose order it can make its array, or 0
   bool both_ways = false;      // some nodes run to the right and some to the left …
   std::vector<int> runs_left;  // … by node: 0, 1, or -1 if it can do both
 
+  /// Do all nodes of a cluster run in the same direction, and are there some that cannot?
+  bool one_way() const { return both_ways && label.empty(); }
+
   bool may_meet(int a, int b) const {
     const auto i = static_cast<std::size_t>(a), k = static_cast<std::size_t>(b);
+    if (one_way() && runs_left[i] >= 0 && runs_left[k] >= 0 && runs_left[i] != runs_left[k]) return false;
     return !later[i][k] && !later[k][i] && (never.empty() || !never[i][k]);
   }
 };
@@ -55,8 +63,5 @@ struct Chosen {
   std::vector<int> cluster;     // by node
   std::vector<int> order = {};  // by node, if orders matter: 0, 1 or a label
 };
-
-/// Sets of nodes whose choices depend on each other and on nobody else's.
-std::vector<std::vector<int>> independent_parts(const ClusterProblem& problem);
 
 }  // namespace twill

@@ -2,6 +2,8 @@
 
 #include "cluster/at.h"
 #include "fuse/join.h"
+#include "program/index_use.h"
+#include "program/regroup.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +15,11 @@ namespace {
 
 /// What the most expensive array costs: solvers like numbers of a middling size.
 constexpr double largest_cost = 1000;
+
+/// Is what the expression reads another element in every iteration?
+bool moves_along(const Stage& stage, Expr e) {
+  return std::ranges::any_of(stage.dims, [&](const Dim& dim) { return mentions(e, dim.id); });
+}
 
 }  // namespace
 
@@ -28,11 +35,14 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(
   if (counted && *counted == GraphCost::Clusters) problem.last = 1;
   const ByTime* by_time = std::get_if<ByTime>(&cost);
   const Guess guess(region.program, by_time ? by_time->known : KnownSizes{});
+  for (const Stage& stage : region.stages) problem.runs_left.push_back(direction_of(region, stage));
+  problem.both_ways = std::ranges::find(problem.runs_left, 0) != problem.runs_left.end() &&
+                      std::ranges::find(problem.runs_left, 1) != problem.runs_left.end();
   std::set<ArrayId> seen;
   const auto add = [&](ArrayId array, int maker) {
     if (!seen.insert(array).second) return;
     const bool is_array = region.program[array].rank() > 0;
-    double write = is_array && writes ? 1 : 0, read = is_array && reads ? 1 : 0;
+    double write = (is_array || counted) && writes ? 1 : 0, read = is_array && reads ? 1 : 0;
     if (by_time) {
       const Array& what = region.program[array];
       write *= by_time->model.write_time(guess.bytes(what), guess.knows(what));
@@ -41,7 +51,9 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(
     ClusterProblem::Data data{
         maker, maker < 0 || builder.uses().is_held(array), maker < 0 ? 0 : write, read, {}};
     for (const int reader : builder.uses().readers(array))
-      if (reader != maker) data.readings.push_back({reader});
+      if (reader != maker)
+        for (const int label : orders_of(region.stages[at(reader)], array))
+          data.readings.push_back({reader, label});
     problem.arrays.push_back(std::move(data));
   };
   for (int s = 0; s < problem.count; ++s) {
@@ -87,9 +99,15 @@ bool ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>
     for (const int a : builder.before(b)) {
       auto why = why_not(a, b);
       const bool strictly = why.has_value();
+      if (counted && *counted == GraphCost::Unfused) {
+        // Who else reads what the first makes is no matter of the two.
+        const auto alone = strictly ? why : builder.why_apart(a, b);
+        const bool open = !alone || alone->code == "shared";
+        if (open && strictly) work_ += 1;
+        if (open && !strictly) problem.saves[{a, b}] = 1;
+      }
       if (strictly) why_never.emplace(std::pair(a, b), std::move(*why));
       problem.waits.push_back({a, b, strictly});
-      if (!strictly && counted && *counted == GraphCost::Unfused) problem.saves[{a, b}] = 1;
       after[at(a)][at(b)] = true;
       if (strictly) problem.later[at(a)][at(b)] = true;
       for (std::size_t c = 0; c < count; ++c) {
@@ -130,6 +148,54 @@ void ProgramProblem::charge_for_gather(const Region& region, const Guess& guess,
   work_ += more;  // of which the two save nothing, together
 }
 
+/// The orders in which a stage reads an array: its own, or one that data say; backward is another one than
+/// forward. Subscripts in which no loop occurs name single elements.
+std::set<int> ProgramProblem::orders_of(const Stage& reader, ArrayId array) {
+  constexpr ArrayId backward{-1};  // who reads backward asks no array
+  std::set<int> orders;
+  const auto label = [&](std::set<ArrayId> said_by) {
+    return labels_.try_emplace(std::move(said_by), 2 + static_cast<int>(labels_.size())).first->second;
+  };
+  const auto order = [&](std::span<const Expr> subscripts) {
+    std::set<ArrayId> said_by;
+    bool moves = false, forward = false, turns = false;
+    for (const Expr e : subscripts) {
+      visit(e, [&](Expr node) {
+        if (const auto* read = as<Read>(node); read && moves_along(reader, node)) said_by.insert(read->array);
+      });
+      for (const Dim& dim : reader.dims) {
+        if (!mentions(e, dim.id)) continue;
+        moves = true;
+        const auto factor = factor_of(e, dim.id);
+        (factor && *factor < 0 ? turns : forward) = true;
+      }
+    }
+    if (!said_by.empty()) return label(std::move(said_by));
+    if (!moves) return ClusterProblem::Reading::elements;
+    return turns && !forward ? label({backward}) : 0;
+  };
+  for_each_expr(reader, [&](Expr root) {
+    visit(root, [&](Expr node) {
+      if (const auto* read = as<Read>(node); read && read->array == array)
+        orders.insert(order(std::span(node->args).first(read->rules.size())));
+    });
+  });
+  return orders;
+}
+
+/// The direction in which a stage has to run, whoever it shares its loop with: 0 to the right, 1 to the left;
+/// -1 if it can do both. Of several loops they may share others, and what goes through a collection may
+/// become something else.
+int ProgramProblem::direction_of(const Region& region, const Stage& stage) const {
+  if (stage.dims.size() != 1 || goes_through_collection(stage)) return -1;
+  if (runs_from_right(stage)) return 1;
+  const bool in_order =
+      !stage.effects.empty() || std::ranges::any_of(stage.outputs, [&](const Output& output) {
+        return !runs_either_way(region.program, output, 0);
+      });
+  return in_order ? 0 : -1;
+}
+
 bool ProgramProblem::goes_through_collection(const Stage& stage) const {
   return std::any_of(stage.dims.begin(), stage.dims.end(), [&](const Dim& dim) {
     const SizeRef* size = as<SizeRef>(dim.hi);
@@ -140,12 +206,16 @@ bool ProgramProblem::goes_through_collection(const Stage& stage) const {
 double ProgramProblem::cost_of(const std::vector<int>& cluster) const {
   double cost = problem.last > 0 ? highest_number(cluster) : 0;
   for (const ClusterProblem::Data& data : problem.arrays) {
-    std::set<int> readers;
-    for (const ClusterProblem::Reading& reading : data.readings)
-      if (data.maker < 0 || cluster[at(reading.reader)] != cluster[at(data.maker)])
-        readers.insert(cluster[at(reading.reader)]);
-    cost += data.read * static_cast<double>(readers.size());
-    if (data.kept || !readers.empty()) cost += data.write;
+    std::set<std::pair<int, int>> reads;  // cluster, order
+    bool apart = false;
+    for (const ClusterProblem::Reading& reading : data.readings) {
+      const int own = cluster[at(reading.reader)];
+      if (data.maker >= 0 && own == cluster[at(data.maker)]) continue;
+      apart = true;
+      if (reading.costs()) reads.emplace(own, reading.label);
+    }
+    cost += data.read * static_cast<double>(reads.size());
+    if (data.kept || apart) cost += data.write;
   }
   for (const auto& [pair, saved] : problem.saves)
     if (cluster[at(pair.first)] != cluster[at(pair.second)]) cost += saved;
@@ -176,11 +246,15 @@ double ProgramProblem::least_cost() const {
   double least = 0;
   // What is in memory anyway, and read by somebody who is never with its maker.
   for (const ClusterProblem::Data& data : problem.arrays) {
-    const bool apart = std::any_of(data.readings.begin(), data.readings.end(), [&](const auto& reading) {
-      return data.maker < 0 || problem.later[at(data.maker)][at(reading.reader)];
-    });
+    std::set<int> orders;
+    bool apart = false;
+    for (const ClusterProblem::Reading& reading : data.readings) {
+      if (data.maker >= 0 && !problem.later[at(data.maker)][at(reading.reader)]) continue;
+      apart = true;
+      if (reading.costs()) orders.insert(reading.label);
+    }
     if (data.kept || apart) least += data.write;
-    if (apart) least += data.read;
+    least += data.read * static_cast<double>(orders.size());
   }
   for (const auto& [pair, saved] : problem.saves)
     least += problem.may_meet(pair.first, pair.second) ? std::min(0.0, saved) : saved;

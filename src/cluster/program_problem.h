@@ -30,7 +30,8 @@ class ProgramProblem {
   bool is_whole() const { return std::holds_alternative<GraphCost>(cost_); }
   /// Nanoseconds that are one unit of the cost.
   double unit() const { return unit_; }
-  /// What it costs to compute everything once, whatever is chosen.
+  /// What it costs whatever is chosen: to compute everything once; pairs that would share a loop if nobody
+  /// else read what the first makes.
   double work() const { return work_; }
 
   ClusterProblem problem;
@@ -38,13 +39,16 @@ class ProgramProblem {
   std::map<std::pair<int, int>, Reason> why_never;
 
  private:
+  std::set<int> orders_of(const Stage& reader, ArrayId array);
   bool goes_through_collection(const Stage& stage) const;
   double work_time(const Guess& guess, const Stage& stage) const;
+  int direction_of(const Region& region, const Stage& stage) const;
   void charge_for_gather(const Region& region, const Guess& guess, int a, int b);
   double highest_number(const std::vector<int>& cluster) const;
 
   const ClusterCost& cost_;
-  std::set<SymbolId> born_;  // lengths of collections
+  std::set<SymbolId> born_;                  // lengths of collections
+  std::map<std::set<ArrayId>, int> labels_;  // of orders, by the arrays that say where elements are
   double work_ = 0, unit_ = 1;
 };
 

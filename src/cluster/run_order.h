@@ -1,6 +1,7 @@
-// An order in which things can run, kept while some of them become one.
+// Which things have to run before which, kept while some of them become one.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <set>
 #include <vector>
@@ -24,11 +25,19 @@ class RunOrder {
   void merge(int gone, int kept, const Before& before);
 
  private:
-  int& place(int thing) { return place_[static_cast<std::size_t>(thing)]; }
-  int place(int thing) const { return place_[static_cast<std::size_t>(thing)]; }
+  using Row = std::vector<std::uint64_t>;  // a bit for every thing
 
-  std::vector<int> things_;  // by place
-  std::vector<int> place_;   // by number
+  void find_rows(const Before& before) const;
+  Row& row(int thing) const { return rows_[static_cast<std::size_t>(thing)]; }
+  static bool has(const Row& row, int thing) {
+    return (row[static_cast<std::size_t>(thing) / 64] >> (thing % 64) & 1) != 0;
+  }
+
+  std::vector<int> order_;
+  // By thing: all that has to run before it, by way of however many others. Found when it is needed first:
+  // many an order is never asked.
+  mutable std::vector<Row> rows_;
+  mutable bool found_ = false;
 };
 
 }  // namespace twill

@@ -5,83 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <random>
-#include <set>
 
 namespace twill {
-
-namespace {
-
-/// Nodes in an order in which every one waits for the one before; nothing if there is none.
-std::optional<std::vector<int>> chain_of(const ClusterProblem& problem, std::span<const int> nodes) {
-  std::map<int, std::set<int>> before, after;
-  for (const int node : nodes) before[node];
-  for (const ClusterProblem::Wait& wait : problem.waits)
-    if (before.contains(wait.first) && before.contains(wait.second)) {
-      before[wait.second].insert(wait.first);
-      after[wait.first].insert(wait.second);
-    }
-  std::map<int, std::size_t> waiting;
-  std::vector<int> chain;
-  for (const auto& [node, others] : before) {
-    waiting[node] = others.size();
-    if (others.empty()) chain.push_back(node);
-  }
-  if (chain.size() != 1) return std::nullopt;
-  for (std::size_t k = 0; k < chain.size(); ++k) {
-    for (const int other : after[chain[k]])
-      if (--waiting[other] == 0) chain.push_back(other);
-    if (chain.size() > k + 2) return std::nullopt;  // two that do not wait for each other
-  }
-  for (std::size_t k = 0; k + 1 < chain.size(); ++k)
-    if (!before[chain[k + 1]].contains(chain[k])) return std::nullopt;
-  return chain;
-}
-
-/// Do some nodes that could be together read the same array, in directions that may be chosen?
-bool chooses_directions(const ClusterProblem& problem, std::span<const int> nodes) {
-  if (problem.label.empty()) return false;
-  const bool labels = std::ranges::any_of(nodes, [&](int node) { return problem.label[at(node)] != 0; });
-  if (!labels && !problem.both_ways) return false;
-  for (const ClusterProblem::Data& data : problem.arrays) {
-    std::set<int> readers;
-    for (const ClusterProblem::Reading& reading : data.readings)
-      if (std::ranges::find(nodes, reading.reader) != nodes.end()) readers.insert(reading.reader);
-    if (data.read != 0 && readers.size() > 1) return true;
-  }
-  return false;
-}
-
-}  // namespace
-
-std::optional<std::vector<int>> best_of_chain(const ClusterProblem& problem, std::span<const int> nodes,
-                                              const std::function<bool()>& in_time) {
-  const auto chain = chain_of(problem, nodes);
-  if (!chain || chooses_directions(problem, nodes)) return std::nullopt;
-  Evaluator evaluator(problem, nodes);
-  const std::size_t count = chain->size();
-  // Of the first nodes: the least cost, and where the last cluster begins.
-  std::vector<double> least(count + 1, std::numeric_limits<double>::infinity());
-  std::vector<std::size_t> begin(count + 1);
-  least[0] = 0;
-  for (std::size_t from = 0; from < count; ++from) {
-    if (!in_time()) return std::nullopt;
-    for (std::size_t to = from + 1; to <= count; ++to) {
-      bool more_may_help = false;
-      const auto cost = evaluator.cost_of(std::span(*chain).subspan(from, to - from), &more_may_help);
-      if (!cost && !more_may_help) break;
-      const double all = cost ? least[from] + *cost + problem.last : std::numeric_limits<double>::infinity();
-      if (all >= least[to]) continue;
-      least[to] = all;
-      begin[to] = from;
-    }
-  }
-  std::vector<int> cluster(at(problem.count));
-  for (std::size_t to = count; to > 0; to = begin[to])
-    for (std::size_t k = begin[to]; k < to; ++k) cluster[at((*chain)[k])] = static_cast<int>(begin[to]);
-  return cluster;
-}
 
 namespace {
 
@@ -89,24 +15,26 @@ namespace {
 /// in the end hardly ever.
 constexpr double first_heat = 0.3, last_heat = 0.01;
 
+/// Moves after which somebody looks at the clock.
+constexpr int moves_between = 64;
+
 class Search {
  public:
   /// Clusters have numbers up to that of the nodes; those that have no members are free.
-  Search(const ClusterProblem& problem, std::span<const int> nodes, std::vector<int> cluster)
+  Search(const ClusterProblem& problem, std::vector<int> cluster)
       : problem_(problem),
-        nodes_(nodes.begin(), nodes.end()),
-        evaluator_(problem, nodes),
+        evaluator_(problem),
         cluster_(std::move(cluster)),
-        members_(nodes.size() + 1),
-        cost_(nodes.size() + 1) {
+        members_(at(problem.count) + 1),
+        cost_(at(problem.count) + 1) {
     int next = 0;
-    for (std::vector<int>& members : twill::members_of(nodes_, cluster_)) {
+    for (std::vector<int>& members : members_of(cluster_)) {
       for (const int node : members) cluster_[at(node)] = next;
       cost_[at(next)] = evaluator_.cost_of(members).value_or(std::numeric_limits<double>::infinity());
       all_ += cost_[at(next)];
       members_[at(next++)] = std::move(members);
     }
-    for (; at(next) <= nodes_.size(); ++next) free_.push_back(next);
+    for (; next <= problem.count; ++next) free_.push_back(next);
     const auto highest = evaluator_.highest(cluster_);
     highest_ = highest.value_or(0);
     all_ += problem_.last * highest_;
@@ -116,14 +44,16 @@ class Search {
     for (const auto& [pair, saved] : problem.saves) scale_ = std::max(scale_, std::abs(saved));
   }
 
-  std::vector<int> run(int moves, const std::function<double()>& time_used) {
+  std::vector<int> run(int moves, const Deadline& deadline, Cooling cooling) {
     std::vector<int> best = cluster_;
     double least = all_;
-    if (!possible_ || nodes_.size() < 2) return best;
-    double done = 0;
-    for (int move = 0; move < moves && done < 1; ++move) {
-      if (move % 64 == 0) {
-        done = std::max(static_cast<double>(move) / moves, time_used());
+    if (!possible_ || problem_.count < 2) return best;
+    for (int move = 0; move < moves; ++move) {
+      if (move % moves_between == 0) {
+        const double used = deadline.used();
+        if (used >= 1) break;
+        double done = static_cast<double>(move) / moves;
+        if (cooling == Cooling::ByTime) done = std::max(done, used);
         heat_ = scale_ * first_heat * std::pow(last_heat / first_heat, done);
       }
       step();
@@ -139,7 +69,7 @@ class Search {
   int below(std::size_t n) { return static_cast<int>(random_() % n); }
 
   void step() {
-    const int node = nodes_[at(below(nodes_.size()))];
+    const int node = below(at(problem_.count));
     const std::vector<int>& near = evaluator_.neighbours(node);
     const int from = cluster_[at(node)];
     const int kind = below(8);
@@ -188,7 +118,6 @@ class Search {
   }
 
   const ClusterProblem& problem_;
-  std::vector<int> nodes_;
   Evaluator evaluator_;
   std::vector<int> cluster_;
   std::vector<std::vector<int>> members_;  // by cluster
@@ -202,9 +131,9 @@ class Search {
 
 }  // namespace
 
-std::vector<int> improved(const ClusterProblem& problem, std::span<const int> nodes, std::vector<int> cluster,
-                          int moves, const std::function<double()>& time_used) {
-  return Search(problem, nodes, std::move(cluster)).run(moves, time_used);
+std::vector<int> improved(const ClusterProblem& problem, std::vector<int> cluster, int moves,
+                          const Deadline& deadline, Cooling cooling) {
+  return Search(problem, std::move(cluster)).run(moves, deadline, cooling);
 }
 
 }  // namespace twill

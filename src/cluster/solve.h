@@ -1,6 +1,7 @@
 // Solves the choice of clusters.
 #pragma once
 
+#include "cluster/deadline.h"
 #include "cluster/linear.h"
 #include "cluster/problem.h"
 
@@ -22,8 +23,9 @@ struct BestChoice {
   int solved = 0;          // problems that a solver had to be asked about
 };
 
-/// The best choice, at least as good as all that are known already. `whole`: all costs are whole numbers.
-BestChoice best_choice(const ClusterProblem& problem, std::span<const Chosen> known, bool whole,
-                       const SolveOptions& options);
+/// The best choice, at least as good as all that are known already, which are asked for if something has to
+/// be solved. `whole`: all costs are whole numbers. The time is that of the deadline.
+BestChoice best_choice(const ClusterProblem& problem, const std::function<std::vector<Chosen>()>& known,
+                       bool whole, const SolveOptions& options, const Deadline& deadline);
 
 }  // namespace twill

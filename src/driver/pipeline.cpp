@@ -38,6 +38,9 @@ constexpr double least_difference = 1e-3;
 constexpr int most_rounds = 3;
 
 Clustering clusters(const Compilation& c, const Program& program, Clusters how) {
+  // The time limit is one for all choices.
+  SolveOptions solve = c.options.solve;
+  solve.seconds -= 1e-3 * c.cluster_ms;
   switch (how) {
     case Clusters::None: return {};
     case Clusters::Greedy: return cluster_greedy(program);
@@ -50,7 +53,7 @@ Clustering clusters(const Compilation& c, const Program& program, Clusters how) 
       return cluster_optimal(program,
                              c.options.cost ? ClusterCost(*c.options.cost)
                                             : ClusterCost(ByTime{time_model_of(c.machine), c.options.known}),
-                             c.options.solve);
+                             solve);
   }
   return {};
 }

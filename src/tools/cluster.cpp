@@ -7,6 +7,7 @@
 #include "simplify/layout.h"
 #include "simplify/simplify.h"
 #include "tools/command.h"
+#include "tools/data_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,11 +31,13 @@ constexpr const char* footer =
     "  a  the highest number of a cluster (inputs are in 0)\n"
     "  b  pairs of combinators that could share a loop and do not\n"
     "  c  arrays that are made in memory\n"
-    "  d  arrays that are read, once for every cluster and order\n"
+    "  d  arrays that are read, once for every cluster and order: the reader's own, backward, or one that\n"
+    "     other arrays say; single elements are not counted\n"
     "  e  c + d\n"
     "  f  of a program, its default: the time that is predicted for this machine: bytes that are written "
     "and\n"
-    "     read, once for every cluster, and what is computed again; sizes that are not known count as "
+    "     read, once for every cluster and order, and what is computed again; sizes that are not known count "
+    "as "
     "equal\n\n"
     "A graph is a JSON object of nodes and edges:\n"
     "  {\"nodes\": [{\"id\": 0, \"name\": \"xs\", \"kind\": \"input\"},\n"
@@ -150,7 +153,7 @@ std::vector<std::vector<std::string>> clusters_of(std::span<const ClusterSets> l
 }
 
 /// A row of facts about an edge, in words.
-std::array<std::string, 6> row_of(const Region& region, const EdgeFacts& facts) {
+std::array<std::string, 7> row_of(const Region& region, const EdgeFacts& facts) {
   const auto name = [&](int stage) { return region.stages[static_cast<std::size_t>(stage)].name; };
   std::string reach;
   for (const auto& along : facts.reach) {
@@ -160,6 +163,7 @@ std::array<std::string, 6> row_of(const Region& region, const EdgeFacts& facts) 
   const auto again = facts.again(tile_side);
   return {fmt::format("{} -> {}", name(facts.maker), name(facts.reader)),
           region.program[facts.array].name,
+          (facts.knows_bytes ? "" : "~") + bytes_text(facts.bytes),
           std::string(name_of(facts.demand)),
           reach.empty() ? "-" : reach + (again && *again > 0 ? fmt::format(" ({:.1f} %)", 100 * *again) : ""),
           std::to_string(facts.depth),
@@ -172,8 +176,9 @@ int show_edges(const ClusterOptions& options) {
   auto written = std::make_shared<const Program>(find_definition(module, options.source));
   const KnownSizes known = known_sizes(options.sizes, *written);
   Program program = options.by == "none" ? *written : *lay_out(simplify(written).program).program;
-  std::vector<std::array<std::string, 6>> rows = {
-      {"edge", "array", "demand", fmt::format("reach (again, tiles of {})", tile_side), "depth", ""}};
+  std::vector<std::array<std::string, 7>> rows = {{"edge", "array", "bytes", "demand",
+                                                   fmt::format("reach (again, tiles of {})", tile_side),
+                                                   "depth", ""}};
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   in_all_regions(program, [&](Region& region) {
     for (const EdgeFacts& facts : facts_of(region, known)) {
@@ -201,7 +206,7 @@ int show_edges(const ClusterOptions& options) {
     fmt::print("{}\n", json.dump());
     return 0;
   }
-  std::array<std::size_t, 6> widths{};
+  std::array<std::size_t, 7> widths{};
   for (const auto& row : rows)
     for (std::size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], row[k].size());
   for (const auto& row : rows) {
@@ -290,7 +295,8 @@ int cluster_graph(const ClusterOptions& options) {
   if (options.by == "optimal" && found.proven())
     fmt::print(", proven to be the least");
   else if (options.by == "optimal")
-    fmt::print(": at least {}, so at most {:.1f} % too much", found.bound, 100 * found.gap());
+    fmt::print(": at least {}, so at most {:.1f} % too much; the time limit ended the search", found.bound,
+               100 * found.gap());
   fmt::print("; {} passes; {:.1f} ms\n", passes, 1e3 * found.seconds);
   for (std::size_t c = 0; c < clusters.size(); ++c) {
     fmt::print("  {}  ", c + 1);
@@ -336,8 +342,10 @@ Action add_cluster(CLI::App& app) {
   app.add_option("--lp", options->lp,
                  "Write the linear program that is solved to this file; if there are more, beside it")
       ->type_name("FILE");
-  app.add_flag("--edges", options->edges,
-               "Instead of clusters, what is known of a program's edges before anything is chosen");
+  app.add_flag(
+      "--edges", options->edges,
+      "Instead of clusters, what is known of a program's edges before anything is chosen; \"~\": bytes "
+      "that are guessed, because sizes are not known");
   app.add_flag("--json", options->json, "One JSON object");
   app.footer(footer);
   return [options] { return cluster(*options); };
