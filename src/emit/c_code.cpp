@@ -8,6 +8,13 @@
 
 namespace twill {
 
+namespace {
+
+/// Operators with more nodes than this are called where they combine records.
+constexpr std::size_t most_nodes_written_out = 64;
+
+}  // namespace
+
 using namespace nest;
 
 void CCode::line(const std::string& text) {
@@ -114,7 +121,9 @@ std::size_t CCode::puts(const Code& list, std::size_t first) {
     const Put* put = std::get_if<Put>(&list[end].kind);
     if (!put || reads_written(put->value) || std::any_of(put->at.begin(), put->at.end(), reads_written))
       break;
-    print.expect(put->value);
+    const Expr combined = field_by_field(*put);
+    if (combined && reads_written(combined)) break;
+    print.expect(combined ? combined : put->value);
     for (Expr at : put->at) print.expect(at);
     written.insert(c_.names.memory(put->array));
   }
@@ -123,13 +132,31 @@ std::size_t CCode::puts(const Code& list, std::size_t first) {
   return end;
 }
 
+/// What a record becomes that an operator of the user's combines with a value, if the operator says so field
+/// by field: compilers keep the fields of an element in registers then, and add up several at once.
+Expr CCode::field_by_field(const Put& s) const {
+  if (!s.op || s.op->prim || !s.checked.empty()) return {};
+  const Expr body = program_[s.op->function].body;
+  std::size_t nodes = 0;
+  visit(body, [&](Expr) { ++nodes; });
+  ExprPool& pool = *program_.pool;
+  const Expr old = pool.read(s.array, s.op->type, s.at);
+  if (!as<Make>(body) || nodes > most_nodes_written_out ||
+      is_partial(pool.invoke(s.op->function, s.op->type, {old, s.value}), program_.functions))
+    return {};
+  return rewrite(pool, body, [&](Expr node) {
+    const ArgRef* argument = as<ArgRef>(node);
+    return !argument ? Expr{} : argument->position == 0 ? old : s.value;
+  });
+}
+
 void CCode::put(CExpressions& print, const Put& s) {
   std::string fine;
   const std::string target = s.checked.empty() ? print.element(s.array, s.at)
                                                : print.checked_element(s.array, s.at, s.checked, fine);
   std::string text;
-  if (!s.op) {
-    text = target + " = " + print.text(s.value) + ";";
+  if (const Expr combined = s.op ? field_by_field(s) : s.value) {
+    text = target + " = " + print.text(combined) + ";";
   } else {
     const Operator& op = *s.op;
     const bool wide =

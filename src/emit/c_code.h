@@ -45,6 +45,7 @@ class CCode {
 
   void code(const nest::Code& list);
   std::size_t puts(const nest::Code& list, std::size_t first);
+  Expr field_by_field(const nest::Put& s) const;
   void put(CExpressions& print, const nest::Put& s);
   void serial_loop(const nest::For& s);
   static bool asks_the_same(const nest::For& s);
