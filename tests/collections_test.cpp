@@ -191,7 +191,8 @@ const Case cases[] = {
     {"IndependentFlatMapsOfOneRange", {2, 2, 0}, {1, 1, 0}, R"(
       def f(n: i64) -> (a, b) { a = [ i * j | i < n, j < 3 ]
                                 b = [ i + j | i < n, j < 3, i != j ] })"},
-    // Vertical beats horizontal: the two maps of one range stay apart, because who reads the one goes through it
+    // Vertical beats horizontal: the two maps of one range stay apart, because who reads the one goes through
+    // it
     // and waits for the other one.
     {"ASiblingThatTheReaderWaitsForStaysOutside", {3, 1, 2}, {2, 1, 1}, R"(
       def f(x: i64[N], y: i64[N]) -> r { a[i] = x[i] % 7

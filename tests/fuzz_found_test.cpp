@@ -626,3 +626,20 @@ TEST(FuzzFoundPlan, OneOfTwoVersionsInTheSameLoopsIsInPlace) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.why().text, "'w' needs the old version of 'v' in the same loops");
 }
+
+TEST(FuzzFoundPlan, AnOutputThatNobodyReadsBesideOneThatIsComputedAgain) {
+  const auto program = std::make_shared<const Program>(parse_program("found", R"(
+    def f(x: i64[N]) -> (y, t) {
+      stage p(i < N) {
+        out s: i64 = scan(+, i) x[i] where i > 3
+        out p: i64[N] at [i] = cat(i) x[i] + 1
+      }
+      y[i] = p[i] + p[N - 1 - i]
+      t[i] = x[i]
+    }
+  )"));
+  Options options;
+  options.simplify = false;
+  const Compilation compilation = compile(program, detect_machine(), options);
+  EXPECT_THAT(to_json(compilation.schedule->plan), testing::Not(testing::HasSubstr("\"p\"")));
+}

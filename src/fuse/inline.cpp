@@ -277,10 +277,12 @@ bool is_as_quick_as_reading(Program& program, const Stage& producer, const Outpu
 void inline_reads(Program& program, const Stage& producer, const Output& output, Stage& consumer) {
   ExprPool& pool = *program.pool;
   std::map<const Node*, Expr> values;
+  const std::vector<Expr> nodes = reads_of(consumer, output.array);
+  if (nodes.empty()) return;
   const auto digits = digits_of(producer, output);
   ensure(digits.has_value(), "inline_reads: the elements of the array have places of their own");
   const Unproven unproven = unproven_reads(program, consumer, output.array);
-  for (const Expr node : reads_of(consumer, output.array)) {
+  for (const Expr node : nodes) {
     values[node.get()] =
         pool.cast(program[output.array].type, value_at(program, *digits, output, node, unproven));
   }

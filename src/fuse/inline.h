@@ -10,8 +10,8 @@ namespace twill {
 
 /// Why reads of the output by the consumer cannot be replaced by what the producer computes there; nothing if
 /// they can. The output has to be a map: one value per point, at the point's own place. Boundary rules of the
-/// reads become those of the producer's own reads, and a subscript of which nobody knows whether it is inside is
-/// checked there.
+/// reads become those of the producer's own reads, and a subscript of which nobody knows whether it is inside
+/// is checked there.
 std::optional<Reason> why_not_inline(const Program& program, const Stage& producer, const Output& output,
                                      const Stage& consumer);
 

@@ -131,9 +131,7 @@ void judge_simplified(const FuzzCase& one, const std::shared_ptr<const Program>&
   const auto failed = [&](std::string kind, const std::string& detail) {
     throw Failed{std::move(kind), detail + "\nsimplified, it is\n" + print(*simplified)};
   };
-  if (const std::vector<Diagnostic> wrong =
-          diagnose(*simplified, rewritten);
-      !wrong.empty())
+  if (const std::vector<Diagnostic> wrong = diagnose(*simplified, rewritten); !wrong.empty())
     failed("simplified: " + wrong.front().code, Error(wrong).what());
   if (lay_out(simplified).program != simplified) failed("fixpoint", "laying it out again changes it");
   for (std::size_t k = 0; k < one.inputs.size(); ++k) {

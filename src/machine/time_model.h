@@ -1,7 +1,8 @@
 // How long it takes to move bytes and to compute, as far as a choice between ways to do so needs to know.
 //
 // Times add up: what is read and written, once for every pass over memory, at the rate of the layer that
-// holds the array; operations and calls of functions for every point; and something for every array that is in memory at all.
+// holds the array; operations and calls of functions for every point; and something for every array that is
+// in memory at all.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ struct CheckOptions {
                               // found out at run time
 };
 
-/// Of a program that has been rewritten since it was checked: what fusion makes of it can still go wrong when it
-/// runs, as the program could before.
+/// Of a program that has been rewritten since it was checked: what fusion makes of it can still go wrong when
+/// it runs, as the program could before.
 inline constexpr CheckOptions rewritten{.prove_inside = false, .unused_inputs = false, .empty_folds = false};
 
 /// All that is wrong, in program order; empty if the program is well-formed. Every message names the
@@ -44,7 +44,8 @@ RunTimeChecks run_time_checks(const Program& program, const CheckOptions& option
 /// proven to stay inside.
 std::shared_ptr<const Program> with_run_time_checks(std::shared_ptr<const Program> program);
 
-/// Reads of the array in the stage's own expressions, and their subscripts, that are not proven to stay inside.
+/// Reads of the array in the stage's own expressions, and their subscripts, that are not proven to stay
+/// inside.
 std::set<std::pair<const Node*, int>> unproven_reads(const Program& program, const Stage& stage,
                                                      ArrayId array);
 
