@@ -49,12 +49,28 @@ Generator::Collection Generator::collection(const Type& type, const Surroundings
   return made;
 }
 
-/// A stage that goes through all elements, row by row if there are rows; and the element at its points.
+/// A stage that goes through all elements, row by row if there are rows, or through one of each row; and the
+/// element at its points.
 Stage Generator::through(const Collection& collection, Surroundings& inside, Expr& element) {
   const ArrayId values = collection.values;
   const Extent all = held_.at(values).shape[0];
   Stage stage;
   Expr place;
+  const auto offset = [&](Expr at) { return pool_.read(*collection.offsets, Scalar::I64, {at}); };
+  if (collection.offsets && rng_.chance(20)) {
+    // An element of each row that is long enough.
+    const NewDim row = rectangular_dim(index_name("r", inside), collection.rows, 0);
+    use(row, inside);
+    stage.dims.push_back(row.dim);
+    const Expr r = pool_.index(row.dim.id), first = offset(r);
+    const Expr end = offset(pool_.apply(Prim::Add, {r, pool_.integer(1)}));
+    const Expr which = pool_.integer(rng_.between(0, 2));
+    const Expr is_there = pool_.apply(Prim::Lt, {which, pool_.apply(Prim::Sub, {end, first})});
+    const Expr at = pool_.select(is_there, pool_.apply(Prim::Add, {first, which}), pool_.integer(-1));
+    const Type type = program_[values].type;
+    element = pool_.select(is_there, pool_.read(values, type, {at}), value(type, inside));
+    return stage;
+  }
   if (!collection.offsets || rng_.chance(15)) {
     const NewDim dim = rectangular_dim(index_name("k", inside), all, 0);
     use(dim, inside);
@@ -65,7 +81,6 @@ Stage Generator::through(const Collection& collection, Surroundings& inside, Exp
     use(row, inside);
     stage.dims.push_back(row.dim);
     const Expr r = pool_.index(row.dim.id);
-    const auto offset = [&](Expr at) { return pool_.read(*collection.offsets, Scalar::I64, {at}); };
     const Expr first = offset(r), end = offset(pool_.apply(Prim::Add, {r, pool_.integer(1)}));
     const bool counted = rng_.chance(50);
     const std::string name = index_name("j", inside);

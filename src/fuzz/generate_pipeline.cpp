@@ -114,7 +114,7 @@ void Generator::concats(const Surroundings& around, std::vector<Stage>& into) {
     if (program_[id].type == type && shape.size() == 1 && as<SizeRef>(shape[0].expr))
       candidates.push_back(id);
   }
-  for (auto count = rng_.between(2, 3); count > 0; --count) {
+  for (auto count = rng_.between(2, 4); count > 0; --count) {
     const bool fresh_one = candidates.empty() || rng_.chance(75);
     parts.push_back(fresh_one ? collected(type, around, into) : rng_.pick(candidates));
     if (fresh_one) passing_.insert(parts.back());
@@ -129,12 +129,26 @@ void Generator::concats(const Surroundings& around, std::vector<Stage>& into) {
     const NewDim dim = rectangular_dim(index_name("k", inside), extent(ends.back(), 1, 0), 0);
     use(dim, inside);
     const Expr k = pool_.index(dim.dim.id);
-    Expr element;
-    for (std::size_t p = parts.size(); p-- > 0;) {
-      const Expr at = p == 0 ? k : pool_.apply(Prim::Sub, {k, ends[p - 1]});
-      const Expr own = pool_.read(parts[p], type, std::vector{at});
-      element = element ? pool_.select(pool_.apply(Prim::Lt, {k, ends[p]}), own, element) : own;
-    }
+    // A part, or several that were put together before, and what is made of its elements.
+    const std::function<Expr(std::size_t, std::size_t)> element_of = [&](std::size_t first, std::size_t end) {
+      const Expr place = first == 0 ? k : pool_.apply(Prim::Sub, {k, ends[first - 1]});
+      Expr own;
+      if (end - first == 1) {
+        own = pool_.read(parts[first], type, std::vector{place});
+      } else {
+        const std::size_t middle =
+            first + 1 + static_cast<std::size_t>(rng_.below(static_cast<int>(end - first - 1)));
+        const bool from_begin = first == 0 || rng_.chance(50);
+        const Expr upto =
+            from_begin ? ends[middle - 1] : pool_.apply(Prim::Sub, {ends[middle - 1], ends[first - 1]});
+        const Expr then = element_of(first, middle), otherwise = element_of(middle, end);
+        own = pool_.select(pool_.apply(Prim::Lt, {from_begin ? k : place, upto}), then, otherwise);
+      }
+      return rng_.chance(75)
+                 ? own
+                 : pool_.apply(Prim::Max, {own, pool_.cast(type, pool_.integer(rng_.between(0, 3)))});
+    };
+    const Expr element = element_of(0, parts.size());
     Stage stage;
     stage.dims.push_back(dim.dim);
     Output output;
