@@ -30,6 +30,17 @@ const Found found[] = {
         s[j < 3] = max(a[0, j], a[clamp(j), j])
       }
     )"},
+    {"AnArrayOfABlockIsMentionedWhereNothingIsComputed", R"(
+      op last(a: i64, b: i64) -> i64 associative { b }
+      def f(x: i64[N]) -> s {
+        stage s(j < N, k < 0) {
+          block {
+            u[i] = x[i] + j
+          }
+          out s: i64[N] at [j] = seq(j) fold(last, k) u[mirror(k)]
+        }
+      }
+    )"},
     {"AFilterBeforeAFoldWithoutIdentity", R"(
       op last(a: i64, b: i64) -> i64 associative { b }
       def f(x: i64[N + 1]) -> s {

@@ -58,7 +58,7 @@ Stage Generator::through(const Collection& collection, Surroundings& inside, Exp
   Expr place;
   const auto offset = [&](Expr at) { return pool_.read(*collection.offsets, Scalar::I64, {at}); };
   if (collection.offsets && rng_.chance(20)) {
-    // An element of each row that is long enough.
+    // An element of each row: the program fails where one is too short.
     const NewDim row = rectangular_dim(index_name("r", inside), collection.rows, 0);
     use(row, inside);
     stage.dims.push_back(row.dim);
@@ -67,8 +67,7 @@ Stage Generator::through(const Collection& collection, Surroundings& inside, Exp
     const Expr which = pool_.integer(rng_.between(0, 2));
     const Expr is_there = pool_.apply(Prim::Lt, {which, pool_.apply(Prim::Sub, {end, first})});
     const Expr at = pool_.select(is_there, pool_.apply(Prim::Add, {first, which}), pool_.integer(-1));
-    const Type type = program_[values].type;
-    element = pool_.select(is_there, pool_.read(values, type, {at}), value(type, inside));
+    element = pool_.read(values, program_[values].type, {at});
     return stage;
   }
   if (!collection.offsets || rng_.chance(15)) {

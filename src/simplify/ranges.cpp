@@ -120,11 +120,24 @@ class Ranges {
       --effects_;
       changed_ = true;
     }
-    // Where nothing runs, neither do the blocks.
+    // Where nothing runs, neither do the blocks; but what expressions mention stays, for whatever it is.
     std::size_t inside = 0;
-    for_each_stage({&stage, 1}, [&](const Stage& inner) { inside += inner.effects.size(); });
+    std::set<ArrayId> of_blocks;
+    for_each_stage({&stage, 1}, [&](const Stage& inner) {
+      inside += inner.effects.size();
+      for (const Output& output : inner.outputs)
+        for (const ArrayId array : defined_arrays(output))
+          if (inner.name != stage.name) of_blocks.insert(array);
+    });
+    bool mentioned = false;
+    for_each_expr(stage, [&](Expr root) {
+      visit(root, [&](Expr node) {
+        const auto* read = as<Read>(node);
+        mentioned = mentioned || (read && of_blocks.contains(read->array));
+      });
+    });
     if (inside > 0 && program_.results.empty() && effects_ == inside) return;
-    if (nothing && !is_formula(stage) &&
+    if (nothing && !is_formula(stage) && !mentioned &&
         std::all_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& o) { return o.value; })) {
       stage.body = Formula{};
       effects_ -= inside;
