@@ -13,6 +13,24 @@ using poly::Answer;
 using poly::Condition;
 using poly::Var;
 
+namespace {
+
+/// Integer sets of more pieces than this take too long: nothing is known of them.
+constexpr double most_pieces = 128;
+
+/// How many conjunctions a condition is, at most, if it is written as a choice between them.
+double pieces_of(const Condition& condition) {
+  double all = 1, any = 0;
+  for (const Condition& part : condition.parts()) {
+    const double pieces = pieces_of(part);
+    all *= pieces;
+    any += pieces;
+  }
+  return condition.kind() == Condition::Kind::Any ? any : all;
+}
+
+}  // namespace
+
 Condition Prover::range(const Dim& dim) {
   const Affine index(var_of(dim.id));
   Condition inside = at_most(conditions_.value(dim.lo), index);
@@ -54,12 +72,15 @@ bool Prover::is_plainly_non_negative(const Condition& facts, const Affine& affin
 
 Answer Prover::is_non_negative(const Condition& facts, const Affine& affine) {
   if (is_plainly_non_negative(facts, affine)) return Answer::Yes;
-  return poly::Set(context(), {}, complete(facts && Condition::non_negative(-affine - 1))).is_empty();
+  const Condition otherwise = complete(facts && Condition::non_negative(-affine - 1));
+  if (pieces_of(otherwise) > most_pieces) return Answer::Unknown;
+  return poly::Set(context(), {}, otherwise).is_empty();
 }
 
 Answer Prover::is_possible(const Condition& condition) {
   const Condition all = complete(condition);
   if (all.is_never()) return Answer::No;
+  if (pieces_of(all) > most_pieces) return Answer::Unknown;
   switch (poly::Set(context(), {}, all).is_empty()) {
     case Answer::Yes: return Answer::No;
     case Answer::No: return Answer::Yes;
@@ -70,6 +91,7 @@ Answer Prover::is_possible(const Condition& condition) {
 
 std::optional<poly::Point> Prover::example(const Condition& condition) {
   const Condition all = complete(condition);
+  if (pieces_of(all) > most_pieces) return std::nullopt;
   // Coordinates in the order sizes, terms, indices: the example has the smallest sizes.
   std::vector<Var> tuple;
   for (const Var::Kind kind : {Var::Kind::Size, Var::Kind::Index, Var::Kind::Element, Var::Kind::Term})
