@@ -233,7 +233,7 @@ class Paper : public testing::TestWithParam<OfThePaper> {};
 
 TEST_P(Paper, ExamplesHaveTheirPasses) { EXPECT_EQ(structure_of(GetParam().text), GetParam().best); }
 
-/// The costs (a) to (e), which are those of the graphs (../shared/cases/fusion-graphs.md).
+/// The costs (a) to (e), which are those of the graphs.
 TEST_P(Paper, ExamplesHaveTheirOptima) {
   const auto program = simplify(program_of(GetParam().text)).program;
   for (const GraphCost cost : graph_costs) {
