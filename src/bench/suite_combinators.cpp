@@ -5,6 +5,7 @@
 #include "bench/case.h"
 #include "cluster/optimal.h"
 #include "driver/fusion_report.h"
+#include "driver/tiling.h"
 #include "program/interpret.h"
 #include "simplify/simplify.h"
 
@@ -165,8 +166,9 @@ Row solve_program(Session& session, const std::shared_ptr<const Program>& writte
   int stages = 0, left = 0;
   for_each_stage(written->stages, [&](const Stage&) { ++stages; });
   for_each_stage(program->stages, [&](const Stage&) { ++left; });
+  const PlannedTiling tiling(program, session.machine());
   const ClusterCost cost =
-      counted ? ClusterCost(*counted) : ClusterCost(ByTime{time_model_of(session.machine()), {}});
+      counted ? ClusterCost(*counted) : ClusterCost(ByTime{time_model_of(session.machine()), {}, &tiling});
   Row row = solve_row(session, fmt::format("{} stages", stages));
   Clustering found;
   time_solving(row, session, [&] { found = cluster_optimal(*program, cost); });

@@ -321,6 +321,13 @@ class Chain {
 std::optional<std::vector<int>> best_of_chain(const ClusterProblem& problem, const Deadline& deadline) {
   auto nodes = chain_of(problem);
   if (!nodes) return std::nullopt;
+  // Whoever stands between two is in the range of both.
+  std::vector<int> place(nodes->size());
+  for (std::size_t k = 0; k < nodes->size(); ++k) place[at((*nodes)[k])] = static_cast<int>(k);
+  const auto lies_between = [&](const ClusterProblem::Needs& needs) {
+    return place[at(needs.third)] < std::max(place[at(needs.first)], place[at(needs.second)]);
+  };
+  if (!std::ranges::all_of(problem.needs, lies_between)) return std::nullopt;
   Chain chain(problem, std::move(*nodes));
   if (chain.chooses_orders()) return std::nullopt;
   return chain.best(deadline);

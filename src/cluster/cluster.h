@@ -23,7 +23,6 @@ struct Proof {
   double cost = 0, bound = 0;
   bool out_of_time = false;    // the search was ended
   bool left_out = false;       // it is about the stages that are left when others are computed again
-  bool before_slices = false;  // it is about what is stored if nothing is computed in slices
 
   /// How much of the cost another choice might save, at most; 0: none is better.
   double gap() const { return cost <= bound * (1 + 1e-9) ? 0 : (cost - bound) / cost; }
@@ -51,12 +50,34 @@ Clustering cluster_pairs(const Program& program, Greed greed);
 /// fused. This is what polyhedral compilers do; it is here to be compared with.
 Clustering cluster_by_schedule(const Program& program, poly::Fusion fusion);
 
+/// Which stages could be computed in slices, for tiles of those that read them? Whoever plans loops knows.
+class Tiling {
+ public:
+  Tiling() = default;
+  Tiling(const Tiling&) = delete;
+  Tiling& operator=(const Tiling&) = delete;
+  virtual ~Tiling() = default;
+
+  /// The share of `first` that is computed again for tiles of `second`, which reads it: of the two alone, in a
+  /// program that may have changed. Nothing if there are no such tiles.
+  virtual std::optional<double> again(const Program& program, const Stage& first,
+                                      const Stage& second) const = 0;
+  /// Could these clusters of a list, by position, be computed in tiles? Nothing for those that cannot.
+  virtual std::vector<std::optional<TiledSets>> tiles(const ClusterSets& list,
+                                                      std::span<const std::size_t> clusters) const = 0;
+  /// The list with clusters merged, one after the other, as long as tiles of the later ones need slices of the
+  /// earlier ones.
+  virtual ClusterSets merged(const ClusterSets& list) const = 0;
+};
+
 /// What is to be least: the time that arrays take that are made in memory, or read, once for every cluster
 /// (sizes that are not known count as equal), and the time of computing what is computed again; or one of the
-/// counts that the literature has for bare graphs.
+/// counts that the literature has for bare graphs. Who is asked about slices must live as long; without,
+/// nothing is sliced.
 struct ByTime {
   TimeModel model = {};
   KnownSizes known = {};
+  const Tiling* tiling = nullptr;
 };
 using ClusterCost = std::variant<ByTime, GraphCost>;
 

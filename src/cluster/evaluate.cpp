@@ -28,6 +28,7 @@ Evaluator::Evaluator(const ClusterProblem& problem)
   arrays_.resize(count);
   never_.resize(count);
   sets_.resize(count);
+  needs_.resize(count);
   neighbours_.resize(count);
   reads_.resize(count);
   saves_.resize(count);
@@ -58,6 +59,8 @@ Evaluator::Evaluator(const ClusterProblem& problem)
         if (problem.never[at(a)][at(b)]) never_[at(a)].push_back(b);
   for (std::size_t s = 0; s < problem.not_all.size(); ++s)
     sets_[at(problem.not_all[s].front())].push_back(static_cast<int>(s));
+  for (std::size_t n = 0; n < problem.needs.size(); ++n)
+    needs_[at(problem.needs[n].first)].push_back(static_cast<int>(n));
   for (const auto& [pair, saved] : problem.saves) saves_[at(pair.first)].push_back({pair.second, saved});
   for (std::vector<int>& list : neighbours_) {
     std::sort(list.begin(), list.end());
@@ -129,6 +132,8 @@ std::optional<double> Evaluator::cost_of(std::span<const int> members) {
       if (problem_.waits[at(w)].strictly && is_here(problem_.waits[at(w)].second)) return std::nullopt;
     for (const int other : never_[at(node)])
       if (is_here(other)) return std::nullopt;
+    for (const int n : needs_[at(node)])
+      if (is_here(problem_.needs[at(n)].second) && !is_here(problem_.needs[at(n)].third)) return std::nullopt;
     for (const int set : sets_[at(node)])
       if (std::ranges::all_of(problem_.not_all[at(set)], [&](int other) { return is_here(other); }))
         return std::nullopt;

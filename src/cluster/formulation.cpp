@@ -157,6 +157,8 @@ void Formulation::add_sets() {
           if (problem_.never[at(all[i].first)][at(all[k].first)])
             model_.at_most({{all[i].second, 1}, {all[k].second, 1}}, 1);
   }
+  for (const ClusterProblem::Needs& needs : problem_.needs)
+    model_.at_most({{together(needs.first, needs.second), 1}, {together(needs.first, needs.third), -1}}, 0);
   for (const std::vector<int>& set : problem_.not_all) {
     std::vector<Term> terms;
     for (std::size_t i = 0; i < set.size(); ++i)

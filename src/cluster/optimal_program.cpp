@@ -14,6 +14,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 namespace twill {
 
@@ -39,7 +40,10 @@ class Choice {
         cost_(cost),
         options_(options),
         result_(result),
-        stages_(region.stages) {}
+        stages_(region.stages),
+        shares_(cost) {
+    if (const ByTime* by_time = std::get_if<ByTime>(&cost)) tiling_ = by_time->tiling;
+  }
 
   void run() {
     solve({});
@@ -55,17 +59,18 @@ class Choice {
     std::vector<int> cluster;  // by stage
     double cost = 0;
   };
+  using Merged = std::map<int, std::vector<StageSet>>;  // by wanted cluster: sets of several that share no loop
 
   /// The best clusters of the stages that are left; `known`: some that are possible.
   void solve(std::vector<std::vector<int>> known) {
     region_.stages = stages_;
-    ProgramProblem& problem = problem_.emplace(region_, cost_);
+    ProgramProblem& problem = problem_.emplace(region_, cost_, shares_);
     unit_ = problem.unit();
     best_ = {};
     std::vector<Built> first;
-    for (const std::vector<int>& cluster : known) first.push_back(build({.cluster = cluster}));
+    for (const std::vector<int>& cluster : known) first.push_back(build(cluster, problem));
     for (const bool from_below : {false, true})
-      if (first.empty() || !deadline_.is_over()) first.push_back(build({.from_below = from_below}));
+      if (first.empty() || !deadline_.is_over()) first.push_back(build_greedy(from_below));
     known.clear();
     for (const Built& built : first) known.push_back(built.cluster);
     const bool found = problem.find_pairs(region_, known, [&] { return !deadline_.is_over(); });
@@ -81,7 +86,7 @@ class Choice {
           problem.problem, [&] { return chosen; }, problem.is_whole(), options_, deadline_);
       // More refusals only make it cost more, so what no choice costs less than still holds after them.
       bound_ = std::max(bound_, problem.cost_of(choice.set) + problem.work() - choice.may_save);
-      Built built = build({.cluster = choice.set});
+      Built built = build(choice.set, problem);
       const std::vector<int> cluster = built.cluster;
       chosen.push_back({cluster});
       take(std::move(built), problem);
@@ -91,7 +96,7 @@ class Choice {
     bound_ = std::min(bound_, best_.cost);
   }
 
-  Built build(Freedom freedom) {
+  Built join_and_share(Freedom freedom) {
     region_.stages = stages_;
     // What counts arrays, and not time, does not ask how many of them a loop walks.
     freedom.many_arrays = std::holds_alternative<GraphCost>(cost_);
@@ -99,6 +104,124 @@ class Choice {
     Built built;
     built.cluster = built_clusters(region_, std::move(freedom), built.clustering);
     return built;
+  }
+
+  /// What the rules, and tiles, make of a choice.
+  Built build(const std::vector<int>& wanted, const ProgramProblem& problem) {
+    Built built = join_and_share({.cluster = wanted});
+    if (tiling_) merge_in_tiles(wanted, problem, built);
+    return built;
+  }
+
+  Built build_greedy(bool from_below) {
+    Built built = join_and_share({.from_below = from_below});
+    if (tiling_) take(tiling_->merged(built.clustering.lists.back()), built);
+    return built;
+  }
+
+  /// By stage, the position of its cluster in the list.
+  std::vector<int> positions_in(const ClusterSets& list) const {
+    std::map<std::string_view, int> number;
+    for (std::size_t c = 0; c < list.clusters.size(); ++c)
+      for (const StageSet& set : list.clusters[c])
+        for (const std::string& name : set) number[name] = static_cast<int>(c);
+    std::vector<int> positions;
+    for (const Stage& stage : stages_) positions.push_back(number.at(stage.name));
+    return positions;
+  }
+
+  void take(ClusterSets list, Built& built) const {
+    built.cluster = positions_in(list);
+    built.clustering.lists.back() = std::move(list);
+  }
+
+  /// Clusters that share no loop, but are wanted to be one, become one if they can be computed in tiles.
+  void merge_in_tiles(const std::vector<int>& wanted, const ProgramProblem& problem, Built& built) {
+    const ClusterSets& list = built.clustering.lists.back();
+    const std::vector<int> position = positions_in(list);
+    std::map<int, std::set<int>> parts;  // by wanted cluster: positions in the list
+    for (std::size_t s = 0; s < stages_.size(); ++s) parts[wanted[s]].insert(position[s]);
+    Merged merged;
+    for (const auto& [number, clusters] : parts) {
+      if (clusters.size() == 1) continue;
+      std::vector<StageSet>& all = merged[number];
+      for (const int c : clusters)
+        all.insert(all.end(), list.clusters[at(c)].begin(), list.clusters[at(c)].end());
+    }
+    if (merged.empty()) return;
+    ask_for_tiles(wanted, problem, list, merged);
+    std::erase_if(merged, [&](const auto& one) { return !tiles_.at(one.second); });
+    if (merged.empty()) return;
+    std::vector<int> cluster = position;
+    for (std::size_t s = 0; s < stages_.size(); ++s)
+      if (merged.contains(wanted[s])) cluster[s] = problem.problem.count + wanted[s];
+    const auto order = order_of(cluster, problem);
+    if (!order) return;  // a choice that nobody can run
+    ClusterSets with_tiles{list.owner, list.branch, {}, {}};
+    for (const int s : *order) {
+      const auto found = merged.find(wanted[at(s)]);
+      if (found == merged.end()) {
+        with_tiles.clusters.push_back(list.clusters[at(position[at(s)])]);
+        continue;
+      }
+      const TiledSets& tiles = *tiles_.at(found->second);
+      with_tiles.clusters.push_back(tiles.sets);
+      with_tiles.sliced.insert(tiles.sliced.begin(), tiles.sliced.end());
+    }
+    take(std::move(with_tiles), built);
+  }
+
+  /// For each cluster, in an order in which they can run, its first stage; nothing if there is none.
+  std::optional<std::vector<int>> order_of(const std::vector<int>& cluster,
+                                           const ProgramProblem& problem) const {
+    std::map<int, std::set<int>> before;
+    std::map<int, int> first;
+    for (int s = 0; s < problem.problem.count; ++s) {
+      const int own = cluster[at(s)];
+      first.try_emplace(own, s);
+      for (const int other : problem.before(s))
+        if (cluster[at(other)] != own) before[own].insert(cluster[at(other)]);
+    }
+    std::set<std::pair<int, int>> left;  // in the order of the program, as far as possible
+    for (const auto& [own, s] : first) left.emplace(s, own);
+    std::vector<int> order;
+    std::set<int> done;
+    while (!left.empty()) {
+      const auto next = std::ranges::find_if(left, [&](const auto& one) {
+        return std::ranges::all_of(before[one.second], [&](int other) { return done.contains(other); });
+      });
+      if (next == left.end()) return std::nullopt;
+      order.push_back(next->first);
+      done.insert(next->second);
+      left.erase(next);
+    }
+    return order;
+  }
+
+  /// Learns which of the merged clusters can be computed in tiles. What has been asked once is known.
+  void ask_for_tiles(const std::vector<int>& wanted, const ProgramProblem& problem, const ClusterSets& list,
+                     const Merged& merged) {
+    const bool all_known =
+        std::ranges::all_of(merged, [&](const auto& one) { return tiles_.contains(one.second); });
+    if (all_known) return;
+    for (const auto& [number, sets] : merged) tiles_[sets] = std::nullopt;
+    const auto order = order_of(wanted, problem);
+    if (!order) return;
+    const std::vector<int> position = positions_in(list);
+    ClusterSets with_merged{list.owner, list.branch, {}, {}};
+    std::vector<std::size_t> asked;
+    std::vector<const std::vector<StageSet>*> about;
+    for (const int s : *order) {
+      const auto found = merged.find(wanted[at(s)]);
+      if (found != merged.end()) {
+        asked.push_back(with_merged.clusters.size());
+        about.push_back(&found->second);
+      }
+      with_merged.clusters.push_back(found != merged.end() ? found->second
+                                                           : list.clusters[at(position[at(s)])]);
+    }
+    const std::vector<std::optional<TiledSets>> answers = tiling_->tiles(with_merged, asked);
+    for (std::size_t k = 0; k < asked.size(); ++k) tiles_[*about[k]] = answers[k];
   }
 
   void take(Built built, const ProgramProblem& problem) {
@@ -150,7 +273,7 @@ class Choice {
     const int from = best_.cluster[at(a)], to = best_.cluster[at(b)];
     std::vector<int> wanted = best_.cluster;
     std::replace(wanted.begin(), wanted.end(), from, to);
-    const Built built = build({.cluster = wanted});
+    const Built built = build(wanted, *problem_);
     std::set<int> parts;
     for (int s = 0; s < problem_->problem.count; ++s)
       if (wanted[at(s)] == to) parts.insert(built.cluster[at(s)]);
@@ -187,7 +310,7 @@ class Choice {
           continue;
         std::vector<int> wanted = best_.cluster;
         std::replace(wanted.begin(), wanted.end(), from, to);
-        Built built = build({.cluster = wanted});
+        Built built = build(wanted, problem);
         ++tries;
         tried.insert({from, to});
         const bool together = built.cluster[at(a)] == built.cluster[at(b)];
@@ -282,7 +405,7 @@ class Choice {
     std::vector<int> wanted(stages_.size());
     std::iota(wanted.begin(), wanted.end(), 0);
     for (const int s : members) wanted[at(s)] = members.front();
-    const std::vector<int> cluster = build({.cluster = wanted}).cluster;
+    const std::vector<int> cluster = build(wanted, *problem_).cluster;
     return std::any_of(members.begin(), members.end(),
                        [&](int s) { return cluster[at(s)] != cluster[at(members.front())]; });
   }
@@ -320,8 +443,9 @@ class Choice {
     stages_ = region_.stages;
     std::vector<int> wanted = best.cluster;
     wanted.erase(wanted.begin() + stage);
-    const ProgramProblem problem(region_, cost_);
-    Built built = build({.cluster = wanted});
+    const ProgramProblem problem(region_, cost_, shares_);
+    auto tiles = std::exchange(tiles_, {});
+    Built built = build(wanted, problem);
     built.cost = problem.cost_of(built.cluster) + problem.work();
     if (built.cost * problem.unit() < best.cost * unit - slack() * unit) {
       left_out_.push_back(recomputed(before[at(stage)]));
@@ -332,6 +456,7 @@ class Choice {
     }
     stages_ = before;
     region_.stages = stages_;
+    tiles_ = std::move(tiles);
     return false;
   }
 
@@ -351,7 +476,10 @@ class Choice {
   std::vector<Stage> stages_;  // those that are not left out
   std::vector<Reason> left_out_;
   int tried_left_out_ = 0, tried_to_explain_ = 0;
-  std::optional<ProgramProblem> problem_;  // of the stages that are left
+  SliceShares shares_;
+  const Tiling* tiling_ = nullptr;
+  std::map<std::vector<StageSet>, std::optional<TiledSets>> tiles_;  // of the stages that are left: what is known
+  std::optional<ProgramProblem> problem_;                            // of the stages that are left
   Built best_;
   double bound_ = 0, unit_ = 1;
 };

@@ -1,5 +1,6 @@
 #include "cluster/parts.h"
 
+#include "base/error.h"
 #include "cluster/at.h"
 
 #include <algorithm>
@@ -134,6 +135,14 @@ std::vector<Part> independent_parts(const ClusterProblem& problem) {
     if (!std::ranges::all_of(set, [&](int node) { return part_of[at(node)] == part; })) continue;
     std::vector<int>& here = parts[part].problem.not_all.emplace_back();
     for (const int node : set) here.push_back(own[at(node)]);
+  }
+  for (ClusterProblem::Needs needs : problem.needs) {
+    // Whoever is elsewhere is never with them, and then the two are not together either.
+    const std::size_t part = part_of[at(needs.first)];
+    if (part != part_of[at(needs.second)]) continue;
+    ensure(part == part_of[at(needs.third)], "independent_parts: who needs each other is in one part");
+    for (int* node : {&needs.first, &needs.second, &needs.third}) *node = own[at(*node)];
+    parts[part].problem.needs.push_back(needs);
   }
   for (const auto& [pair, saved] : problem.saves) {
     const std::size_t part = part_of[at(pair.first)];

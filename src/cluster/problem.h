@@ -33,12 +33,18 @@ struct ClusterProblem {
     std::vector<Reading> readings;
   };
 
+  /// The two are only together if a third one, which reads what the first makes, is with them.
+  struct Needs {
+    int first, second, third;
+  };
+
   int count = 0;
   std::vector<Wait> waits;  // one at most for two nodes
   std::vector<Data> arrays;
   std::vector<std::vector<bool>> later;         // [a][b]: b is in a later cluster than a, whatever is chosen
   std::vector<std::vector<bool>> never;         // [a][b], [b][a]: not in one cluster for other reasons
   std::vector<std::vector<int>> not_all;        // sets of nodes that are not all in one cluster
+  std::vector<Needs> needs;
   double last = 0;                              // what the highest number of a cluster costs
   std::map<std::pair<int, int>, double> saves;  // by pair of nodes: what it saves if they are together
 

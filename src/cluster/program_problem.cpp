@@ -23,10 +23,28 @@ bool moves_along(const Stage& stage, Expr e) {
 
 }  // namespace
 
-ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(cost) {
+SliceShares::SliceShares(const ClusterCost& cost) {
+  if (const ByTime* by_time = std::get_if<ByTime>(&cost)) tiling_ = by_time->tiling;
+}
+
+std::optional<double> SliceShares::operator()(const Program& program, const Stage& first,
+                                              const Stage& second) {
+  if (!tiling_) return std::nullopt;
+  Known known;
+  for (const Stage* stage : {&first, &second})
+    for_each_expr(*stage, [&](Expr e) { known.parts.push_back(e); });
+  std::vector<const Node*> parts;
+  for (const Expr e : known.parts) parts.push_back(e.get());
+  const auto [found, is_new] = known_.try_emplace(std::move(parts), std::move(known));
+  if (is_new) found->second.share = tiling_->again(program, first, second);
+  return found->second.share;
+}
+
+ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost, SliceShares& shares) : cost_(cost) {
   Clustering nothing;
   const ClusterBuilder builder(region, {}, nothing);
   problem.count = static_cast<int>(region.stages.size());
+  for (int s = 0; s < problem.count; ++s) before_.push_back(builder.before(s));
   for (const Stage& stage : region.stages)
     for (const SymbolId symbol : lengths_born_in(region.program, stage)) born_.insert(symbol);
   const GraphCost* counted = std::get_if<GraphCost>(&cost);
@@ -77,6 +95,61 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost) : cost_(
     for (const int maker : makers)
       if (maker >= 0 && maker != reader) charge_for_gather(region, guess, maker, reader);
   }
+  find_slices(region, guess, builder.uses(), shares);
+}
+
+/// Whose arrays only readers in the same list need may be computed in slices, for tiles of these. What tiles
+/// compute again is counted once, for the reader of which there is the most.
+void ProgramProblem::find_slices(const Region& region, const Guess& guess, const UseTable& uses,
+                                 SliceShares& shares) {
+  for (int maker = 0; maker < problem.count; ++maker) {
+    const Stage& stage = region.stages[at(maker)];
+    if (!std::holds_alternative<Formula>(stage.body)) continue;
+    std::set<int> readers;
+    bool only_here = true;
+    for (const Output& output : stage.outputs) {
+      only_here = only_here && !uses.is_held(output.array) && !output.force;
+      readers.insert(uses.readers(output.array).begin(), uses.readers(output.array).end());
+    }
+    readers.erase(maker);
+    if (!only_here) continue;
+    double most = 0;
+    int charged = -1;
+    for (const int reader : readers) {
+      const auto share = shares(region.program, stage, region.stages[at(reader)]);
+      if (!share) continue;
+      sliced_[{maker, reader}] = *share;
+      if (*share <= most) continue;
+      most = *share;
+      charged = reader;
+    }
+    if (most == 0) continue;
+    const double more = most * work_time(guess, stage) / unit_;
+    problem.saves[{maker, charged}] -= more;
+    work_ += more;  // of which the two save nothing, together
+  }
+}
+
+/// Slices are for all readers of a stage: where one of them cannot be with it, none is sliced. Otherwise a
+/// reader that needs slices is with the stage if all others are, too.
+void ProgramProblem::allow_slices(const UseTable& uses, const Region& region, Refusals& apart) {
+  for (int maker = 0; maker < problem.count; ++maker) {
+    std::set<int> readers, sliced;
+    for (const Output& output : region.stages[at(maker)].outputs)
+      for (const int reader : uses.readers(output.array))
+        if (reader != maker) readers.insert(reader);
+    for (const int reader : readers)
+      if (apart.contains({maker, reader}) && sliced_.contains({maker, reader})) sliced.insert(reader);
+    const bool all = std::ranges::all_of(readers, [&](int reader) {
+      return sliced.contains(reader) || !apart.contains({maker, reader});
+    });
+    if (!all) continue;
+    for (const int reader : sliced) {
+      apart.erase({maker, reader});
+      for (const int other : readers)
+        if (other != reader) problem.needs.push_back({maker, reader, other});
+    }
+  }
 }
 
 bool ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>> known,
@@ -91,22 +164,27 @@ bool ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>
     return met ? std::nullopt : builder.why_apart(a, b);
   };
   const GraphCost* counted = std::get_if<GraphCost>(&cost_);
+  Refusals apart;
+  for (int b = 0; b < problem.count; ++b) {
+    if (!in_time()) return false;
+    for (const int a : before(b))
+      if (auto why = why_not(a, b)) apart.emplace(std::pair(a, b), std::move(*why));
+  }
+  allow_slices(builder.uses(), region, apart);
   std::vector<std::vector<bool>> after(count, std::vector<bool>(count));
   problem.later = problem.never = after;
   // Stages are in an order in which they can run.
   for (int b = 0; b < problem.count; ++b) {
-    if (!in_time()) return false;
-    for (const int a : builder.before(b)) {
-      auto why = why_not(a, b);
-      const bool strictly = why.has_value();
+    for (const int a : before(b)) {
+      const auto why = apart.find({a, b});
+      const bool strictly = why != apart.end();
       if (counted && *counted == GraphCost::Unfused) {
         // Who else reads what the first makes is no matter of the two.
-        const auto alone = strictly ? why : builder.why_apart(a, b);
+        const auto alone = strictly ? std::optional(why->second) : builder.why_apart(a, b);
         const bool open = !alone || alone->code == "shared";
         if (open && strictly) work_ += 1;
         if (open && !strictly) problem.saves[{a, b}] = 1;
       }
-      if (strictly) why_never.emplace(std::pair(a, b), std::move(*why));
       problem.waits.push_back({a, b, strictly});
       after[at(a)][at(b)] = true;
       if (strictly) problem.later[at(a)][at(b)] = true;
@@ -117,9 +195,15 @@ bool ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>
       }
     }
   }
+  why_never = std::move(apart);
   // Two that read the same array and do not need each other. Those that go through a collection may become
-  // something else.
-  const auto becomes_other = [&](int s) { return goes_through_collection(region.stages[at(s)]); };
+  // something else, and of those that are sliced each has loops of its own.
+  std::set<int> slices;
+  for (const auto& [pair, share] : sliced_)
+    if (!problem.later[at(pair.first)][at(pair.second)]) slices.insert(pair.first);
+  const auto becomes_other = [&](int s) {
+    return slices.contains(s) || goes_through_collection(region.stages[at(s)]);
+  };
   for (const ClusterProblem::Data& data : problem.arrays)
     for (const ClusterProblem::Reading& x : data.readings) {
       if (!in_time()) return false;

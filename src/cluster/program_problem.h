@@ -10,10 +10,31 @@
 
 namespace twill {
 
+/// What tiles compute again, as often as it is asked of the same two stages.
+class SliceShares {
+ public:
+  explicit SliceShares(const ClusterCost& cost);
+
+  /// The share of `first` if it is sliced for tiles of `second`; nothing if it is not.
+  std::optional<double> operator()(const Program& program, const Stage& first, const Stage& second);
+
+ private:
+  const Tiling* tiling_ = nullptr;
+  struct Known {
+    std::vector<Expr> parts;  // kept, so that no other one gets its address
+    std::optional<double> share;
+  };
+  std::map<std::vector<const Node*>, Known> known_;  // by what the two are made of
+};
+
 class ProgramProblem {
  public:
   /// The arrays of the region and what they cost; `find_pairs` does the rest.
-  ProgramProblem(Region& region, const ClusterCost& cost);
+  ProgramProblem(Region& region, const ClusterCost& cost, SliceShares& shares);
+  ProgramProblem(Region& region, const ClusterCost& cost, SliceShares&& shares)
+      : ProgramProblem(region, cost, shares) {}
+  ProgramProblem(Region& region, const ClusterCost& cost)
+      : ProgramProblem(region, cost, SliceShares(cost)) {}
 
   /// What may be together is asked of the rules, two stages at a time. Stages that one of the known
   /// clusterings (by stage) has together can be together. Says whether all were asked, as long as there is
@@ -30,13 +51,17 @@ class ProgramProblem {
   bool is_whole() const { return std::holds_alternative<GraphCost>(cost_); }
   /// Nanoseconds that are one unit of the cost.
   double unit() const { return unit_; }
+  /// Stages that have to run before a stage.
+  const std::set<int>& before(int stage) const { return before_[static_cast<std::size_t>(stage)]; }
   /// What it costs whatever is chosen: to compute everything once; pairs that would share a loop if nobody
   /// else read what the first makes.
   double work() const { return work_; }
 
+  using Refusals = std::map<std::pair<int, int>, Reason>;
+
   ClusterProblem problem;
   /// Of two stages that wait for each other, why they are never together.
-  std::map<std::pair<int, int>, Reason> why_never;
+  Refusals why_never;
 
  private:
   std::set<int> orders_of(const Stage& reader, ArrayId array);
@@ -44,9 +69,13 @@ class ProgramProblem {
   double work_time(const Guess& guess, const Stage& stage) const;
   int direction_of(const Region& region, const Stage& stage) const;
   void charge_for_gather(const Region& region, const Guess& guess, int a, int b);
+  void find_slices(const Region& region, const Guess& guess, const UseTable& uses, SliceShares& shares);
+  void allow_slices(const UseTable& uses, const Region& region, Refusals& apart);
   double highest_number(const std::vector<int>& cluster) const;
 
-  const ClusterCost& cost_;
+  ClusterCost cost_;
+  std::vector<std::set<int>> before_;                // by stage
+  std::map<std::pair<int, int>, double> sliced_;     // by maker and reader: what tiles compute again, as a share
   std::set<SymbolId> born_;                  // lengths of collections
   std::map<std::set<ArrayId>, int> labels_;  // of orders, by the arrays that say where elements are
   double work_ = 0, unit_ = 1;

@@ -34,8 +34,6 @@ struct Compilation {
   Options options;
   std::optional<Plan> plan;
   std::vector<Reason> fused, apart;  // stages that became one or nothing, and those that stayed apart
-  std::vector<ClusterSets>
-      clusters;                 // which stages share a pass, before slices; empty: every one has its own
   std::optional<Proof> proof;   // of the clusters, if the best ones were asked for
   double cluster_ms = 0;        // how long they took to choose
   std::vector<Reason> reasons;  // what else was decided, and what was not possible

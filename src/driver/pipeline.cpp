@@ -1,6 +1,7 @@
 // The pipeline: one table, in the order in which data moves.
 #include "cluster/cluster.h"
 #include "driver/compile.h"
+#include "driver/tiling.h"
 #include "plan/default_plan.h"
 #include "plan/predict.h"
 #include "simplify/layout.h"
@@ -31,11 +32,11 @@ void lay_out_arrays(Compilation& c) {
   c.reasons = std::move(arranged.done);
 }
 
-/// Predicted times that differ by less are equal.
-constexpr double least_difference = 1e-3;
-
 /// Rounds of thinking again about what is in memory.
 constexpr int most_rounds = 3;
+
+/// Are the clusters those of which the predicted time is least?
+bool is_by_time(const Options& options) { return options.clusters == Clusters::Optimal && !options.cost; }
 
 Clustering clusters(const Compilation& c, const Program& program, Clusters how) {
   // The time limit is one for all choices.
@@ -49,11 +50,11 @@ Clustering clusters(const Compilation& c, const Program& program, Clusters how) 
     case Clusters::MinFuse: return cluster_by_schedule(program, poly::Fusion::Min);
     case Clusters::SmartFuse: return cluster_by_schedule(program, poly::Fusion::Smart);
     case Clusters::MaxFuse: return cluster_by_schedule(program, poly::Fusion::Max);
-    case Clusters::Optimal:
-      return cluster_optimal(program,
-                             c.options.cost ? ClusterCost(*c.options.cost)
-                                            : ClusterCost(ByTime{time_model_of(c.machine), c.options.known}),
-                             solve);
+    case Clusters::Optimal: {
+      if (c.options.cost) return cluster_optimal(program, *c.options.cost, solve);
+      const PlannedTiling tiling(c.program, c.machine);
+      return cluster_optimal(program, ByTime{time_model_of(c.machine), c.options.known, &tiling}, solve);
+    }
   }
   return {};
 }
@@ -69,9 +70,10 @@ Choice choose(Compilation& c, const Program& rest, Clusters how) {
   const auto start = std::chrono::steady_clock::now();
   Clustering clustering = clusters(c, rest, how);
   c.cluster_ms += 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const bool by_isl = c.options.clusters >= Clusters::MinFuse;
+  // Who knows of slices has chosen them, and isl's schedules are what they are.
+  const bool chosen = is_by_time(c.options) || c.options.clusters >= Clusters::MinFuse;
   Planned planned =
-      default_plan(c.program, c.machine, clustering.lists, by_isl ? Slicing::Never : Slicing::WhereItPays);
+      default_plan(c.program, c.machine, clustering.lists, chosen ? Slicing::Never : Slicing::WhereItPays);
   return {std::move(clustering), std::move(planned)};
 }
 
@@ -100,42 +102,15 @@ void think_again(Compilation& c, Choice& choice) {
   }
 }
 
-bool has_slices(const Choice& choice) { return !choice.planned.sliced.empty(); }
-
-/// What stages save that are sliced is known when all is planned. Where there are any, what is the best
-/// choice without them may not be the best one with them, and greedy choices have a say.
-void compare_with_greedy(Compilation& c, Choice& choice) {
-  const TimeModel model = time_model_of(c.machine);
-  const auto time_of = [&](const Choice& one) {
-    const auto schedule = elaborate(c.program, c.machine, one.planned.plan);
-    return schedule ? predicted_time(*schedule, model, c.options.known)
-                    : std::numeric_limits<double>::infinity();
-  };
-  double least = time_of(choice);
-  for (const Clusters how : {Clusters::Greedy, Clusters::TopDown, Clusters::BottomUp, Clusters::None}) {
-    Choice other = choose(c, *c.program, how);
-    if (!has_slices(other) && !has_slices(choice)) continue;
-    const double time = time_of(other);
-    if (time >= least * (1 - least_difference)) continue;
-    least = time;
-    other.clustering.proof = choice.clustering.proof;
-    choice = std::move(other);
-  }
-  if (choice.clustering.proof) choice.clustering.proof->before_slices = has_slices(choice);
-}
-
 void plan(Compilation& c) {
   if (c.options.plan) {
     c.plan = c.options.plan;
     return;
   }
   Choice choice = choose(c, *c.program, c.options.clusters);
-  const bool best_by_time = c.options.clusters == Clusters::Optimal && !c.options.cost;
-  if (best_by_time) compare_with_greedy(c, choice);
-  if (best_by_time || c.options.clusters == Clusters::Greedy) think_again(c, choice);
+  if (is_by_time(c.options) || c.options.clusters == Clusters::Greedy) think_again(c, choice);
   auto& [clustering, planned] = choice;
   c.proof = clustering.proof;
-  c.clusters = std::move(clustering.lists);
   c.fused.insert(c.fused.end(), clustering.done.begin(), clustering.done.end());
   // What the last choice says about two stages counts more than what was said before.
   c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());

@@ -28,6 +28,13 @@ struct ClusterSets {
       {};  // sets, by their names, that share no loop: tiles of others need parts of them
 };
 
+/// The sets of a cluster that is computed tile by tile, in the order in which they run, and those of them that
+/// are sliced.
+struct TiledSets {
+  std::vector<StageSet> sets;
+  std::set<std::string> sliced;
+};
+
 /// The program with the sets as its stages, or the reason why that is not possible. Lists that are not
 /// mentioned stay as they are. A set that goes through a collection that another one of its cluster fills
 /// visits the points of that.

@@ -5,6 +5,7 @@
 
 #include "cluster/cluster.h"
 #include "driver/compile.h"
+#include "driver/tiling.h"
 #include "fuzz/random_plan.h"
 #include "fuzz/shrink.h"
 #include "plan/default_plan.h"
@@ -183,9 +184,10 @@ FuzzCase fuzz_case(std::uint64_t seed, const FuzzOptions& options) {
   const std::shared_ptr<const Program> planned = one.planned();
   const Machine& machine = options.judge.machine;
   // Every way to choose clusters, where it makes a difference.
+  const PlannedTiling tiling(planned, machine);
   std::vector<Clustering> clusterings = {cluster_greedy(*planned), cluster_pairs(*planned, Greed::TopDown),
                                          cluster_pairs(*planned, Greed::BottomUp),
-                                         cluster_optimal(*planned, ByTime{time_model_of(machine), {}})};
+                                         cluster_optimal(*planned, ByTime{time_model_of(machine), {}, &tiling})};
   for (const GraphCost cost : graph_costs) clusterings.push_back(cluster_optimal(*planned, cost));
   int stages = 0;
   for_each_stage(planned->stages, [&](const Stage&) { ++stages; });

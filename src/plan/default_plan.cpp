@@ -5,10 +5,10 @@
 #include "fuse/profit.h"
 #include "fuse/share.h"
 #include "plan/growing.h"
+#include "plan/in_tiles.h"
 #include "plan/legality.h"
 #include "plan/lifetimes.h"
 #include "plan/propose.h"
-#include "plan/tiles.h"
 #include "program/check.h"
 #include "program/index_use.h"
 
@@ -26,9 +26,6 @@ constexpr std::int64_t most_held_points = 4;
 
 /// Every worker gets so many parts of a triangle, from the broad side to the narrow one.
 constexpr std::int64_t parts_of_triangle = 16;
-
-/// The share of the points of a slice that may be computed again in a neighbouring tile.
-constexpr double most_again = 0.5;
 
 class Planner {
  public:
@@ -54,7 +51,7 @@ class Planner {
     planned_.plan.blocks.push_back({});
     std::vector<const Stage*> order;
     for (const Stage& stage : list.stages) order.push_back(&stage);
-    std::vector<Group> groups;
+    std::vector<StageGroup> groups;
     std::size_t first = 0;
     for (const std::size_t count : cluster_sizes(owner, branch, order.size())) {
       groups.emplace_back();
@@ -62,17 +59,18 @@ class Planner {
                                   order.begin() + static_cast<std::ptrdiff_t>(first + count));
       first += count;
     }
-    if (!lists_.empty() && slicing_ == Slicing::WhereItPays) merge_in_tiles(groups, list, inside_parallel);
+    if (!lists_.empty() && slicing_ == Slicing::WhereItPays)
+      merge_in_tiles(program_, machine_, list, inside_parallel, groups, planned_.reasons);
     order = in_order(groups);
     const Lifetimes lifetimes(program_, list, order);
     first = 0;
-    for (Group& group : groups) {
+    for (StageGroup& group : groups) {
       const std::size_t count = group.stages.size();
       const Site site{inside_parallel, lifetimes, first + count};
       if (count > 1) {
         // Stages with blocks share no loops.
-        if (!group.tiles && most_shared(program_, group.stages) == 0)
-          group.tiles = in_tiles(group.stages, site);
+        if (!group.tiles && (is_sliced(*group.stages.front()) || most_shared(program_, group.stages) == 0))
+          group.tiles = in_tiles(program_, machine_, group.stages, site, planned_.reasons);
         if (group.tiles) {
           plan.clusters.push_back(std::move(group.tiles->cluster));
           planned_.sliced.insert(planned_.sliced.end(), group.tiles->sliced.begin(),
@@ -125,103 +123,10 @@ class Planner {
     }
   }
 
-  /// A cluster that is computed tile by tile.
-  struct Tiled {
-    Cluster cluster;
-    std::vector<Reason> sliced;
-  };
-
-  /// Stages that become one cluster.
-  struct Group {
-    std::vector<const Stage*> stages;
-    std::optional<Tiled> tiles;  // its plan, if it is computed in tiles
-  };
-
-  static std::vector<const Stage*> in_order(const std::vector<Group>& groups) {
-    std::vector<const Stage*> order;
-    for (const Group& group : groups) order.insert(order.end(), group.stages.begin(), group.stages.end());
-    return order;
-  }
-
-  /// Groups whose results later groups read become part of them, where tiles of these need slices of the
-  /// results and little is computed again: of one reader, or of all of them together. The last ones come
-  /// first.
-  void merge_in_tiles(std::vector<Group>& groups, const StageList& list, bool inside_parallel) {
-    std::optional<Lifetimes> lifetimes;  // of the groups as they are now
-    for (std::size_t g = groups.size(); g-- > 1;) {
-      for (std::size_t p = g; p-- > 0;) {
-        if (!uses(groups[g], groups[p])) continue;
-        if (!lifetimes) lifetimes.emplace(program_, list, in_order(groups));
-        const std::vector<std::size_t> readers = readers_of(groups, p, *lifetimes);
-        if (readers.empty() || readers.back() != g || !could_meet(groups, readers)) continue;
-        Group all;
-        all.stages = groups[p].stages;
-        for (const std::size_t r : readers)
-          all.stages.insert(all.stages.end(), groups[r].stages.begin(), groups[r].stages.end());
-        std::size_t done = 0;
-        for (std::size_t k = 0; k <= g; ++k) done += groups[k].stages.size();
-        all.tiles = in_tiles(all.stages, {inside_parallel, *lifetimes, done});
-        if (!all.tiles) continue;
-        lifetimes.reset();
-        groups[g] = std::move(all);
-        for (std::size_t r = readers.size() - 1; r-- > 0;)
-          groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(readers[r]));
-        groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(p));
-        g -= readers.size();
-        p = g;
-      }
-    }
-  }
-
-  /// The groups that read what the stages of a group compute, if nobody else does and it could be computed in
-  /// slices.
-  std::vector<std::size_t> readers_of(const std::vector<Group>& groups, std::size_t p,
-                                      const Lifetimes& lifetimes) {
-    std::vector<std::size_t> readers;
-    for (std::size_t k = 0; k < groups.size(); ++k)
-      if (k != p && uses(groups[k], groups[p])) readers.push_back(k);
-    std::size_t all = 0;
-    for (const Group& group : groups) all += group.stages.size();
-    const bool sliced =
-        std::all_of(groups[p].stages.begin(), groups[p].stages.end(), [&](const Stage* stage) {
-          return !why_not_slice(program_, *stage) &&
-                 std::all_of(stage->outputs.begin(), stage->outputs.end(),
-                             [&](const Output& output) { return lifetimes.is_over(output.array, all); });
-        });
-    return sliced ? readers : std::vector<std::size_t>{};
-  }
-
-  /// Can all of these groups, which are in order, run where the last one does? None of those in between may
-  /// need what they compute (lengths that are born would be that, too), and none may have effects.
-  bool could_meet(const std::vector<Group>& groups, const std::vector<std::size_t>& members) {
-    for (std::size_t m = 0; m + 1 < members.size(); ++m) {
-      const Group& moved = groups[members[m]];
-      if (std::any_of(moved.stages.begin(), moved.stages.end(), [](const Stage* stage) {
-            return has_effects(*stage) || any_is<Append>(*stage) || any_is<twill::Group>(*stage);
-          }))
-        return false;
-      for (std::size_t k = members[m] + 1; k < members.back(); ++k)
-        if (std::find(members.begin(), members.end(), k) == members.end() && uses(groups[k], moved))
-          return false;
-    }
-    return true;
-  }
-
-  /// Does a stage of the one group need what the other computes?
-  bool uses(const Group& group, const Group& producer) {
-    return std::any_of(group.stages.begin(), group.stages.end(), [&](const Stage* stage) {
-      return std::any_of(producer.stages.begin(), producer.stages.end(),
-                         [&](const Stage* other) { return uses(*stage, *other); });
-    });
-  }
-
-  /// Does the stage need what the other computes, blocks included?
-  bool uses(const Stage& stage, const Stage& producer) {
-    const auto [found, is_new] = needed_.try_emplace(&stage);
-    if (is_new)
-      for (const ArrayId array : reads_of(program_, stage)) found->second.insert(array);
-    return std::any_of(producer.outputs.begin(), producer.outputs.end(),
-                       [&](const Output& output) { return found->second.contains(output.array); });
+  /// Has somebody chosen to have slices of the stage?
+  bool is_sliced(const Stage& stage) const {
+    return std::ranges::any_of(lists_,
+                               [&](const ClusterSets& list) { return list.sliced.contains(stage.name); });
   }
 
   /// How many stages each cluster of a list has.
@@ -277,92 +182,6 @@ class Planner {
         });
       });
       return same;
-    });
-  }
-
-  /// Stages that are computed tile by tile: the last ones in tiles, the others in the slices that these need.
-  std::optional<Tiled> in_tiles(std::span<const Stage* const> stages, const Site& site) {
-    const std::size_t sliced = could_be_sliced(program_, stages, site);
-    std::optional<Reason> reason;
-    const int vector = Proposer(program_, machine_, *stages[sliced]).vector_dim();
-    if (sliced == 0) return std::nullopt;
-    for (TileLoops& tiles : tile_loops(program_, machine_, stages, sliced, vector)) {
-      if (*std::max_element(tiles.again.begin(), tiles.again.end()) > most_again) continue;
-      for (const bool cores : {true, false}) {
-        if (cores && site.inside_parallel) continue;
-        if (!cores) tiles.shared.erase(tiles.shared.begin());
-        if (auto cluster = in_tiles(stages, tiles, site, reason))
-          return Tiled{std::move(*cluster), what_is_sliced(stages, tiles)};
-      }
-    }
-    if (reason) planned_.reasons.push_back(std::move(*reason));
-    return std::nullopt;
-  }
-
-  static std::vector<Reason> what_is_sliced(std::span<const Stage* const> stages, const TileLoops& tiles) {
-    std::vector<Reason> reasons;
-    for (std::size_t i = 0; i < tiles.sliced; ++i) {
-      std::string text =
-          "'" + stages[i]->name + "' is computed in slices for tiles of '" + stages.back()->name + "'";
-      if (tiles.keep == Keep::Ring) text += ", row by row in a ring";
-      if (tiles.again[i] > 0) text += fmt::format("; {:.1f} % of it twice", 100 * tiles.again[i]);
-      reasons.push_back(
-          {"sliced", {stages[i]->name, stages.back()->name}, std::move(text), stages[i]->place});
-    }
-    return reasons;
-  }
-
-  std::optional<Cluster> in_tiles(std::span<const Stage* const> stages, const TileLoops& tiles,
-                                  const Site& site, std::optional<Reason>& reason) const {
-    std::set<int> taken;
-    for (const ChainLevel& level : tiles.shared)
-      if (level.cut == Cut{}) taken.insert(level.dim);
-    Cluster cluster;
-    ClusterLoops loops{tiles.shared.size(), {}, {}};
-    for (std::size_t i = 0; i < stages.size(); ++i) {
-      const bool slice = i < tiles.sliced;
-      const Proposer proposer(program_, machine_, *stages[i], slice ? std::set<int>{} : taken);
-      std::optional<Cluster> best;
-      for (int mask = (1 << Wishes::count) - 1; mask >= 0 && !best; --mask) {
-        Wishes wishes = Wishes::of(mask);
-        if (slice && (wishes.stream || wishes.in_place)) continue;
-        Cluster alone = proposer.propose_inside(wishes, slice ? std::vector<ChainLevel>{} : tiles.shared);
-        if (slice)
-          for (std::size_t o = 0; o < stages[i]->outputs.size(); ++o)
-            alone.stores.push_back({0, static_cast<int>(o), tiles.keep, -1});
-        // What the judge of a whole cluster says about this stage alone.
-        if (why_illegal(program_, *stages[i], alone, site)) continue;
-        best = std::move(alone);
-      }
-      if (!best) return std::nullopt;
-      // Rows that data say where to put are hardly long.
-      if (!scatters(*stages[i])) proposer.read_ahead(*best);
-      if (why_illegal(program_, *stages[i], *best, site)) best->ahead.clear();
-      cluster.instances.push_back(best->instances.front());
-      cluster.grain = best->grain;
-      loops.chains.push_back(loops_of(*best)->chains.front());
-      loops.sliced.push_back(slice);
-      const auto take = [&](const auto& from, auto& to) {
-        for (auto item : from) {
-          item.instance = static_cast<int>(i);
-          to.push_back(item);
-        }
-      };
-      take(best->stores, cluster.stores);
-      take(best->merges, cluster.merges);
-      take(best->tiles, cluster.tiles);
-      take(best->ahead, cluster.ahead);
-    }
-    cluster.loops = tree_of(loops);
-    auto illegal = why_illegal(program_, stages, cluster, site);
-    if (!illegal) return cluster;
-    if (!reason) reason = std::move(illegal);
-    return std::nullopt;
-  }
-
-  static bool scatters(const Stage& stage) {
-    return std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
-      return std::any_of(output.combine.begin(), output.combine.end(), is<Scatter>);
     });
   }
 
@@ -533,7 +352,6 @@ class Planner {
   Slicing slicing_;
   Planned planned_;
   std::set<std::string> refused_;
-  std::map<const Stage*, std::set<ArrayId>> needed_;  // by stages, where that was asked
 };
 
 /// The clusters with one of these stages as their first are cut into their sets.

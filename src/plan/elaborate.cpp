@@ -291,25 +291,31 @@ std::vector<ArrayId> OutputSchedule::arrays(const Output& output) const {
   return arrays;
 }
 
-Result<Schedule, Reason> elaborate(std::shared_ptr<const Program> program, const Machine&, const Plan& plan) {
-  Plan joined = plan;
+std::vector<ClusterSets> sets_of(const Plan& plan) {
   std::vector<ClusterSets> lists;
-  for (BlockPlan& block : joined.blocks) {
-    ClusterSets list{block.owner, block.branch, {}};
-    for (Cluster& cluster : block.clusters) {
+  for (const BlockPlan& block : plan.blocks) {
+    ClusterSets& list = lists.emplace_back(ClusterSets{block.owner, block.branch, {}});
+    for (const Cluster& cluster : block.clusters) {
       list.clusters.emplace_back();
       const auto loops = loops_of(cluster);
       for (std::size_t i = 0; i < cluster.instances.size(); ++i) {
-        Instance& instance = cluster.instances[i];
-        if (instance.stages.empty()) return Reason{"no-stage", {}, "an instance without a stage", {}};
-        list.clusters.back().push_back(instance.stages);
-        if (loops && loops->is_sliced(i)) list.sliced.insert(instance.name());
-        instance.stages = {instance.name()};
+        list.clusters.back().push_back(cluster.instances[i].stages);
+        if (loops && loops->is_sliced(i)) list.sliced.insert(cluster.instances[i].name());
       }
     }
-    lists.push_back(std::move(list));
   }
-  auto fused = fuse_clusters(program, lists);
+  return lists;
+}
+
+Result<Schedule, Reason> elaborate(std::shared_ptr<const Program> program, const Machine&, const Plan& plan) {
+  Plan joined = plan;
+  for (BlockPlan& block : joined.blocks)
+    for (Cluster& cluster : block.clusters)
+      for (Instance& instance : cluster.instances) {
+        if (instance.stages.empty()) return Reason{"no-stage", {}, "an instance without a stage", {}};
+        instance.stages = {instance.name()};
+      }
+  auto fused = fuse_clusters(program, sets_of(plan));
   if (!fused) return fused.why();
   Schedule schedule;
   schedule.program = with_run_time_checks(std::move(fused).value());

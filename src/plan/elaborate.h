@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "fuse/sets.h"
 #include "machine/machine.h"
 #include "plan/legality.h"
 #include "program/reason.h"
@@ -57,6 +58,9 @@ struct Schedule {
   int loops = 0;
   int buffers = 0;  // intermediate arrays that live in memory
 };
+
+/// The clusters of a plan, without their loops. All instances have stages.
+std::vector<ClusterSets> sets_of(const Plan& plan);
 
 /// Legal means that this succeeds.
 Result<Schedule, Reason> elaborate(std::shared_ptr<const Program> program, const Machine& machine,

@@ -4,6 +4,7 @@
 #include "cluster/facts.h"
 #include "cluster/optimal.h"
 #include "driver/fusion_report.h"
+#include "driver/tiling.h"
 #include "simplify/layout.h"
 #include "simplify/simplify.h"
 #include "tools/command.h"
@@ -232,10 +233,11 @@ int cluster_program(const ClusterOptions& options) {
   const Machine machine = this_machine(cache_directory(), Measure::Never).machine;
   const Compilation c = compile(program, machine, compile_options);
   solving.write_models();
-  const std::vector<ClusterSets> lists = c.clusters.empty() ? cluster_none(*c.program).lists : c.clusters;
+  const std::vector<ClusterSets> lists = sets_of(c.schedule->plan);
+  const PlannedTiling tiling(c.program, machine);
   const std::optional<GraphCost> counted = compile_options.cost;
   const ClusterCost cost =
-      counted ? ClusterCost(*counted) : ClusterCost(ByTime{time_model_of(machine), compile_options.known});
+      counted ? ClusterCost(*counted) : ClusterCost(ByTime{time_model_of(machine), compile_options.known, &tiling});
   const double costs = c.proof ? c.proof->cost : cost_of(c.program, lists, cost);
   const std::string letter(1, counted ? letter_of(*counted) : 'f');
   if (options.json) {

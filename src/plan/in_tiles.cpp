@@ -1,0 +1,349 @@
+#include "plan/in_tiles.h"
+
+#include "base/error.h"
+#include "fuse/profit.h"
+#include "plan/propose.h"
+#include "plan/tiles.h"
+#include "program/check.h"
+#include "program/index_use.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace twill {
+
+namespace {
+
+bool scatters(const Stage& stage) {
+  return std::any_of(stage.outputs.begin(), stage.outputs.end(), [](const Output& output) {
+    return std::any_of(output.combine.begin(), output.combine.end(), is<Scatter>);
+  });
+}
+
+/// The cluster with these loops; nothing, and perhaps a reason, if that is not legal.
+std::optional<Cluster> with_loops(const Program& program, const Machine& machine,
+                                  std::span<const Stage* const> stages, const TileLoops& tiles,
+                                  const Site& site, std::optional<Reason>& reason) {
+  std::set<int> taken;
+  for (const ChainLevel& level : tiles.shared)
+    if (level.cut == Cut{}) taken.insert(level.dim);
+  Cluster cluster;
+  ClusterLoops loops{tiles.shared.size(), {}, {}};
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    const bool slice = i < tiles.sliced;
+    const Proposer proposer(program, machine, *stages[i], slice ? std::set<int>{} : taken);
+    std::optional<Cluster> best;
+    for (int mask = (1 << Wishes::count) - 1; mask >= 0 && !best; --mask) {
+      Wishes wishes = Wishes::of(mask);
+      if (slice && (wishes.stream || wishes.in_place)) continue;
+      Cluster alone = proposer.propose_inside(wishes, slice ? std::vector<ChainLevel>{} : tiles.shared);
+      if (slice)
+        for (std::size_t o = 0; o < stages[i]->outputs.size(); ++o)
+          alone.stores.push_back({0, static_cast<int>(o), tiles.keep, -1});
+      // What the judge of a whole cluster says about this stage alone.
+      if (why_illegal(program, *stages[i], alone, site)) continue;
+      best = std::move(alone);
+    }
+    if (!best) return std::nullopt;
+    // Rows that data say where to put are hardly long.
+    if (!scatters(*stages[i])) proposer.read_ahead(*best);
+    if (why_illegal(program, *stages[i], *best, site)) best->ahead.clear();
+    cluster.instances.push_back(best->instances.front());
+    cluster.grain = best->grain;
+    loops.chains.push_back(loops_of(*best)->chains.front());
+    loops.sliced.push_back(slice);
+    const auto take = [&](const auto& from, auto& to) {
+      for (auto item : from) {
+        item.instance = static_cast<int>(i);
+        to.push_back(item);
+      }
+    };
+    take(best->stores, cluster.stores);
+    take(best->merges, cluster.merges);
+    take(best->tiles, cluster.tiles);
+    take(best->ahead, cluster.ahead);
+  }
+  cluster.loops = tree_of(loops);
+  auto illegal = why_illegal(program, stages, cluster, site);
+  if (!illegal) return cluster;
+  if (!reason) reason = std::move(illegal);
+  return std::nullopt;
+}
+
+std::vector<Reason> what_is_sliced(std::span<const Stage* const> stages, const TileLoops& tiles) {
+  std::vector<Reason> reasons;
+  for (std::size_t i = 0; i < tiles.sliced; ++i) {
+    std::string text =
+        "'" + stages[i]->name + "' is computed in slices for tiles of '" + stages.back()->name + "'";
+    if (tiles.keep == Keep::Ring) text += ", row by row in a ring";
+    if (tiles.again[i] > 0) text += fmt::format("; {:.1f} % of it twice", 100 * tiles.again[i]);
+    reasons.push_back({"sliced", {stages[i]->name, stages.back()->name}, std::move(text), stages[i]->place});
+  }
+  return reasons;
+}
+
+}  // namespace
+
+std::optional<Tiled> in_tiles(const Program& program, const Machine& machine,
+                              std::span<const Stage* const> stages, const Site& site,
+                              std::vector<Reason>& reasons) {
+  const std::size_t sliced = could_be_sliced(program, stages, site);
+  if (sliced == 0) return std::nullopt;
+  std::optional<Reason> reason;
+  const int vector = Proposer(program, machine, *stages[sliced]).vector_dim();
+  for (TileLoops& tiles : tile_loops(program, machine, stages, sliced, vector)) {
+    if (*std::max_element(tiles.again.begin(), tiles.again.end()) > most_again) continue;
+    for (const bool cores : {true, false}) {
+      if (cores && site.inside_parallel) continue;
+      if (!cores) tiles.shared.erase(tiles.shared.begin());
+      if (auto cluster = with_loops(program, machine, stages, tiles, site, reason))
+        return Tiled{std::move(*cluster), what_is_sliced(stages, tiles)};
+    }
+  }
+  if (reason) reasons.push_back(std::move(*reason));
+  return std::nullopt;
+}
+
+std::optional<double> again_in_tiles(const Program& program, const Machine& machine, const Stage& first,
+                                     const Stage& second) {
+  const bool arrays = std::ranges::all_of(
+      first.outputs, [&](const Output& output) { return program[output.array].rank() > 0; });
+  if (!arrays || !std::holds_alternative<Formula>(second.body) || why_not_slice(program, first))
+    return std::nullopt;
+  const std::array stages = {&first, &second};
+  const int vector = Proposer(program, machine, second).vector_dim();
+  std::optional<double> least;
+  for (const TileLoops& tiles : tile_loops(program, machine, stages, 1, vector))
+    if (const double again = tiles.again.front(); again <= most_again && (!least || again < *least))
+      least = again;
+  return least;
+}
+
+std::vector<const Stage*> in_order(std::span<const StageGroup> groups) {
+  std::vector<const Stage*> order;
+  for (const StageGroup& group : groups) order.insert(order.end(), group.stages.begin(), group.stages.end());
+  return order;
+}
+
+namespace {
+
+/// Merges the groups of a list.
+class Merger {
+ public:
+  Merger(const Program& program, const Machine& machine, const StageList& list, bool inside_parallel,
+         std::vector<StageGroup>& groups, std::vector<Reason>& reasons)
+      : program_(program),
+        machine_(machine),
+        list_(list),
+        inside_parallel_(inside_parallel),
+        groups_(groups),
+        reasons_(reasons) {}
+
+  void run() {
+    std::optional<Lifetimes> lifetimes;  // of the groups as they are now
+    for (std::size_t g = groups_.size(); g-- > 1;) {
+      for (std::size_t p = g; p-- > 0;) {
+        if (!uses(groups_[g], groups_[p])) continue;
+        if (!lifetimes) lifetimes.emplace(program_, list_, in_order(groups_));
+        const std::vector<std::size_t> readers = readers_of(p, *lifetimes);
+        if (readers.empty() || readers.back() != g || !could_meet(readers)) continue;
+        StageGroup all;
+        all.stages = groups_[p].stages;
+        for (const std::size_t r : readers)
+          all.stages.insert(all.stages.end(), groups_[r].stages.begin(), groups_[r].stages.end());
+        std::size_t done = 0;
+        for (std::size_t k = 0; k <= g; ++k) done += groups_[k].stages.size();
+        all.tiles = in_tiles(program_, machine_, all.stages, {inside_parallel_, *lifetimes, done}, reasons_);
+        if (!all.tiles) continue;
+        lifetimes.reset();
+        groups_[g] = std::move(all);
+        for (std::size_t r = readers.size() - 1; r-- > 0;)
+          groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(readers[r]));
+        groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(p));
+        g -= readers.size();
+        p = g;
+      }
+    }
+  }
+
+ private:
+  /// The groups that read what the stages of a group compute, if nobody else does and it could be computed in
+  /// slices.
+  std::vector<std::size_t> readers_of(std::size_t p, const Lifetimes& lifetimes) {
+    std::vector<std::size_t> readers;
+    for (std::size_t k = 0; k < groups_.size(); ++k)
+      if (k != p && uses(groups_[k], groups_[p])) readers.push_back(k);
+    std::size_t all = 0;
+    for (const StageGroup& group : groups_) all += group.stages.size();
+    const bool sliced =
+        std::all_of(groups_[p].stages.begin(), groups_[p].stages.end(), [&](const Stage* stage) {
+          return !why_not_slice(program_, *stage) &&
+                 std::all_of(stage->outputs.begin(), stage->outputs.end(),
+                             [&](const Output& output) { return lifetimes.is_over(output.array, all); });
+        });
+    return sliced ? readers : std::vector<std::size_t>{};
+  }
+
+  /// Can all of these groups, which are in order, run where the last one does? None of those in between may
+  /// need what they compute (lengths that are born would be that, too), and none may have effects.
+  bool could_meet(const std::vector<std::size_t>& members) {
+    for (std::size_t m = 0; m + 1 < members.size(); ++m) {
+      const StageGroup& moved = groups_[members[m]];
+      if (std::any_of(moved.stages.begin(), moved.stages.end(), [](const Stage* stage) {
+            return has_effects(*stage) || any_is<Append>(*stage) || any_is<Group>(*stage);
+          }))
+        return false;
+      for (std::size_t k = members[m] + 1; k < members.back(); ++k)
+        if (std::find(members.begin(), members.end(), k) == members.end() && uses(groups_[k], moved))
+          return false;
+    }
+    return true;
+  }
+
+  /// Does a stage of the one group need what the other computes?
+  bool uses(const StageGroup& group, const StageGroup& producer) {
+    return std::any_of(group.stages.begin(), group.stages.end(), [&](const Stage* stage) {
+      return std::any_of(producer.stages.begin(), producer.stages.end(),
+                         [&](const Stage* other) { return uses(*stage, *other); });
+    });
+  }
+
+  /// Does the stage need what the other computes, blocks included?
+  bool uses(const Stage& stage, const Stage& producer) {
+    const auto [found, is_new] = needed_.try_emplace(&stage);
+    if (is_new)
+      for (const ArrayId array : reads_of(program_, stage)) found->second.insert(array);
+    return std::any_of(producer.outputs.begin(), producer.outputs.end(),
+                       [&](const Output& output) { return found->second.contains(output.array); });
+  }
+
+  const Program& program_;
+  const Machine& machine_;
+  const StageList& list_;
+  bool inside_parallel_;
+  std::vector<StageGroup>& groups_;
+  std::vector<Reason>& reasons_;
+  std::map<const Stage*, std::set<ArrayId>> needed_;  // by stages, where that was asked
+};
+
+/// A list whose sets are stages.
+struct FusedList {
+  std::shared_ptr<const Program> program;
+  StageList list;
+  std::vector<StageGroup> groups;  // by cluster
+};
+
+/// The stages of a list of the program.
+std::optional<StageList> list_of(const Program& program, const ClusterSets& which) {
+  if (which.owner.empty()) return stages_of(program);
+  std::optional<StageList> found;
+  for_each_stage(program.stages, [&](const Stage& stage) {
+    const std::vector<const Block*> blocks = blocks_of(stage);
+    if (stage.name == which.owner && static_cast<std::size_t>(which.branch) < blocks.size())
+      found = stages_of(stage, *blocks[static_cast<std::size_t>(which.branch)]);
+  });
+  return found;
+}
+
+std::optional<FusedList> fused_list(const std::shared_ptr<const Program>& program, const ClusterSets& list) {
+  auto fused = fuse_clusters(program, {&list, 1});
+  if (!fused) return std::nullopt;
+  // What may fail at run time has no slices.
+  FusedList result{with_run_time_checks(*fused), {}, {}};
+  auto stages = list_of(*result.program, list);
+  if (!stages) return std::nullopt;
+  result.list = std::move(*stages);
+  std::size_t next = 0;
+  for (const std::vector<StageSet>& cluster : list.clusters) {
+    StageGroup& group = result.groups.emplace_back();
+    for (std::size_t k = 0; k < cluster.size(); ++k) group.stages.push_back(&result.list.stages[next++]);
+  }
+  return result;
+}
+
+/// The positions of stages in an order in which they can run, those that can be sliced as early as possible.
+std::vector<std::size_t> sliced_first(const Program& program, std::span<const Stage* const> stages,
+                                      const Site& site) {
+  std::vector<std::set<ArrayId>> needs;
+  std::vector<bool> slices;
+  for (const Stage* stage : stages) {
+    const std::vector<ArrayId> reads = reads_of(program, *stage);
+    needs.emplace_back(reads.begin(), reads.end());
+    slices.push_back(could_be_sliced(program, std::array{stage, stage}, site) > 0);
+  }
+  std::vector<std::size_t> order, left(stages.size());
+  for (std::size_t i = 0; i < stages.size(); ++i) left[i] = i;
+  while (!left.empty()) {
+    const auto is_ready = [&](std::size_t i) {
+      return std::ranges::none_of(left, [&](std::size_t k) {
+        return k != i && std::ranges::any_of(stages[k]->outputs, [&](const Output& output) {
+          return needs[i].contains(output.array);
+        });
+      });
+    };
+    auto next = std::ranges::find_if(left, [&](std::size_t i) { return slices[i] && is_ready(i); });
+    if (next == left.end()) next = std::ranges::find_if(left, is_ready);
+    if (next == left.end()) return {};  // they wait for each other
+    order.push_back(*next);
+    left.erase(next);
+  }
+  return order;
+}
+
+}  // namespace
+
+void merge_in_tiles(const Program& program, const Machine& machine, const StageList& list,
+                    bool inside_parallel, std::vector<StageGroup>& groups, std::vector<Reason>& reasons) {
+  Merger(program, machine, list, inside_parallel, groups, reasons).run();
+}
+
+std::vector<std::optional<TiledSets>> tiled_clusters(const std::shared_ptr<const Program>& program,
+                                                     const Machine& machine, const ClusterSets& list,
+                                                     std::span<const std::size_t> asked) {
+  std::vector<std::optional<TiledSets>> found(asked.size());
+  ClusterSets sliced = list;
+  for (const std::size_t c : asked)
+    for (const StageSet& set : list.clusters[c]) sliced.sliced.insert(set.back());
+  const auto fused = fused_list(program, sliced);
+  if (!fused) return found;
+  const Lifetimes lifetimes(*fused->program, fused->list, in_order(fused->groups));
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    const StageGroup& group = fused->groups[asked[k]];
+    std::size_t done = 0;
+    for (std::size_t c = 0; c <= asked[k]; ++c) done += fused->groups[c].stages.size();
+    const Site site{false, lifetimes, done};
+    std::vector<const Stage*> stages;
+    const std::vector<std::size_t> order = sliced_first(*fused->program, group.stages, site);
+    for (const std::size_t i : order) stages.push_back(group.stages[i]);
+    if (stages.empty()) continue;
+    std::vector<Reason> reasons;
+    const auto tiles = in_tiles(*fused->program, machine, stages, site, reasons);
+    if (!tiles) continue;
+    TiledSets& sets = found[k].emplace();
+    for (const std::size_t i : order) sets.sets.push_back(list.clusters[asked[k]][i]);
+    for (const Reason& reason : tiles->sliced) sets.sliced.insert(reason.stages.front());
+  }
+  return found;
+}
+
+ClusterSets merged_in_tiles(const std::shared_ptr<const Program>& program, const Machine& machine,
+                            const ClusterSets& list) {
+  auto fused = fused_list(program, list);
+  if (!fused) return list;
+  std::vector<Reason> reasons;
+  merge_in_tiles(*fused->program, machine, fused->list, false, fused->groups, reasons);
+  std::map<std::string, const StageSet*> sets;
+  for (const std::vector<StageSet>& cluster : list.clusters)
+    for (const StageSet& set : cluster) sets[set.back()] = &set;
+  ClusterSets merged{list.owner, list.branch, {}, list.sliced};
+  for (const StageGroup& group : fused->groups) {
+    merged.clusters.emplace_back();
+    for (const Stage* stage : group.stages) merged.clusters.back().push_back(*sets.at(stage->name));
+    if (!group.tiles) continue;
+    for (const Reason& reason : group.tiles->sliced) merged.sliced.insert(reason.stages.front());
+  }
+  return merged;
+}
+
+}  // namespace twill
