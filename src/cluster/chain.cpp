@@ -325,7 +325,11 @@ std::optional<std::vector<int>> best_of_chain(const ClusterProblem& problem, con
   std::vector<int> place(nodes->size());
   for (std::size_t k = 0; k < nodes->size(); ++k) place[at((*nodes)[k])] = static_cast<int>(k);
   const auto lies_between = [&](const ClusterProblem::Needs& needs) {
-    return place[at(needs.third)] < std::max(place[at(needs.first)], place[at(needs.second)]);
+    const auto [from, to] = std::minmax(place[at(needs.first)], place[at(needs.second)]);
+    return std::ranges::any_of(needs.one_of, [&, from = from, to = to](const auto& pair) {
+      const auto [a, b] = std::minmax(place[at(pair.first)], place[at(pair.second)]);
+      return from <= a && b <= to;
+    });
   };
   if (!std::ranges::all_of(problem.needs, lies_between)) return std::nullopt;
   Chain chain(problem, std::move(*nodes));

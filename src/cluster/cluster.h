@@ -23,6 +23,7 @@ struct Proof {
   double cost = 0, bound = 0;
   bool out_of_time = false;    // the search was ended
   bool left_out = false;       // it is about the stages that are left when others are computed again
+  bool before_slices = false;  // it does not know of slices of which nothing is computed twice
 
   /// How much of the cost another choice might save, at most; 0: none is better.
   double gap() const { return cost <= bound * (1 + 1e-9) ? 0 : (cost - bound) / cost; }
@@ -58,8 +59,8 @@ class Tiling {
   Tiling& operator=(const Tiling&) = delete;
   virtual ~Tiling() = default;
 
-  /// The share of `first` that is computed again for tiles of `second`, which reads it: of the two alone, in a
-  /// program that may have changed. Nothing if there are no such tiles.
+  /// The share of `first` that is computed again for tiles of `second`, which reads it and whose tiles need
+  /// some of the same: of the two alone, in a program that may have changed. Nothing if that is not so.
   virtual std::optional<double> again(const Program& program, const Stage& first,
                                       const Stage& second) const = 0;
   /// Could these clusters of a list, by position, be computed in tiles? Nothing for those that cannot.

@@ -132,8 +132,13 @@ std::optional<double> Evaluator::cost_of(std::span<const int> members) {
       if (problem_.waits[at(w)].strictly && is_here(problem_.waits[at(w)].second)) return std::nullopt;
     for (const int other : never_[at(node)])
       if (is_here(other)) return std::nullopt;
-    for (const int n : needs_[at(node)])
-      if (is_here(problem_.needs[at(n)].second) && !is_here(problem_.needs[at(n)].third)) return std::nullopt;
+    for (const int n : needs_[at(node)]) {
+      const ClusterProblem::Needs& needs = problem_.needs[at(n)];
+      if (is_here(needs.second) && std::ranges::none_of(needs.one_of, [&](const auto& pair) {
+            return is_here(pair.first) && is_here(pair.second);
+          }))
+        return std::nullopt;
+    }
     for (const int set : sets_[at(node)])
       if (std::ranges::all_of(problem_.not_all[at(set)], [&](int other) { return is_here(other); }))
         return std::nullopt;

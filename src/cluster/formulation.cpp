@@ -157,8 +157,13 @@ void Formulation::add_sets() {
           if (problem_.never[at(all[i].first)][at(all[k].first)])
             model_.at_most({{all[i].second, 1}, {all[k].second, 1}}, 1);
   }
-  for (const ClusterProblem::Needs& needs : problem_.needs)
-    model_.at_most({{together(needs.first, needs.second), 1}, {together(needs.first, needs.third), -1}}, 0);
+  for (const ClusterProblem::Needs& needs : problem_.needs) {
+    const auto y = together_.find(std::minmax(needs.first, needs.second));
+    if (y == together_.end()) continue;
+    std::vector<Term> terms = {{y->second, 1}};
+    for (const auto& [a, b] : needs.one_of) terms.push_back({together(a, b), -1});
+    model_.at_most(std::move(terms), 0);
+  }
   for (const std::vector<int>& set : problem_.not_all) {
     std::vector<Term> terms;
     for (std::size_t i = 0; i < set.size(); ++i)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 namespace twill {
 
@@ -137,11 +138,14 @@ std::vector<Part> independent_parts(const ClusterProblem& problem) {
     for (const int node : set) here.push_back(own[at(node)]);
   }
   for (ClusterProblem::Needs needs : problem.needs) {
-    // Whoever is elsewhere is never with them, and then the two are not together either.
     const std::size_t part = part_of[at(needs.first)];
     if (part != part_of[at(needs.second)]) continue;
-    ensure(part == part_of[at(needs.third)], "independent_parts: who needs each other is in one part");
-    for (int* node : {&needs.first, &needs.second, &needs.third}) *node = own[at(*node)];
+    for (const auto& [a, b] : needs.one_of)
+      ensure(part_of[at(a)] == part && part_of[at(b)] == part,
+             "independent_parts: who needs each other is in one part");
+    needs.first = own[at(needs.first)];
+    needs.second = own[at(needs.second)];
+    for (auto& [a, b] : needs.one_of) std::tie(a, b) = std::pair(own[at(a)], own[at(b)]);
     parts[part].problem.needs.push_back(needs);
   }
   for (const auto& [pair, saved] : problem.saves) {

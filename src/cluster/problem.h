@@ -33,9 +33,10 @@ struct ClusterProblem {
     std::vector<Reading> readings;
   };
 
-  /// The two are only together if a third one, which reads what the first makes, is with them.
+  /// The two are only together if one of these pairs is, each of which has one of the two.
   struct Needs {
-    int first, second, third;
+    int first, second;
+    std::vector<std::pair<int, int>> one_of;
   };
 
   int count = 0;

@@ -147,7 +147,7 @@ void ProgramProblem::allow_slices(const UseTable& uses, const Region& region, Re
     for (const int reader : sliced) {
       apart.erase({maker, reader});
       for (const int other : readers)
-        if (other != reader) problem.needs.push_back({maker, reader, other});
+        if (other != reader) problem.needs.push_back({maker, reader, {{maker, other}}});
     }
   }
 }
@@ -197,20 +197,26 @@ bool ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>
   }
   why_never = std::move(apart);
   // Two that read the same array and do not need each other. Those that go through a collection may become
-  // something else, and of those that are sliced each has loops of its own.
-  std::set<int> slices;
+  // something else, and those that are sliced, for readers that are with them, have loops of their own.
+  std::map<int, std::pair<int, int>> slices;
   for (const auto& [pair, share] : sliced_)
-    if (!problem.later[at(pair.first)][at(pair.second)]) slices.insert(pair.first);
-  const auto becomes_other = [&](int s) {
-    return slices.contains(s) || goes_through_collection(region.stages[at(s)]);
-  };
+    if (!why_never.contains(pair)) slices.emplace(pair.first, pair);
+  const auto becomes_other = [&](int s) { return goes_through_collection(region.stages[at(s)]); };
+  std::set<std::pair<int, int>> asked;
   for (const ClusterProblem::Data& data : problem.arrays)
     for (const ClusterProblem::Reading& x : data.readings) {
       if (!in_time()) return false;
       for (const ClusterProblem::Reading& y : data.readings) {
         const int a = x.reader, b = y.reader;
         if (a >= b || after[at(a)][at(b)] || becomes_other(a) || becomes_other(b)) continue;
-        if (why_not(a, b)) problem.never[at(a)][at(b)] = problem.never[at(b)][at(a)] = true;
+        if (!asked.emplace(a, b).second || !why_not(a, b)) continue;
+        std::vector<std::pair<int, int>> one_of;
+        for (const int s : {a, b})
+          if (const auto slice = slices.find(s); slice != slices.end()) one_of.push_back(slice->second);
+        if (one_of.empty())
+          problem.never[at(a)][at(b)] = problem.never[at(b)][at(a)] = true;
+        else
+          problem.needs.push_back({a, b, std::move(one_of)});
       }
     }
   return true;

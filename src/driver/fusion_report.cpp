@@ -119,7 +119,8 @@ std::vector<std::pair<std::string, std::string>> arrays_between(const Schedule& 
 std::string proof_text(const Proof& proof, std::optional<GraphCost> cost) {
   const double gap = proof.gap();
   const std::string of = proof.left_out ? " of the stages that are left" : "",
-                    ended = proof.out_of_time ? "; the time limit ended the search" : "";
+                    ended = std::string(proof.before_slices ? ", but for what slices save" : "") +
+                            (proof.out_of_time ? "; the time limit ended the search" : "");
   if (cost)
     return fmt::format("the clusters cost {} by ({}), and {}{}", proof.cost, letter_of(*cost),
                        gap == 0 ? "no others less" : fmt::format("none less than {}", proof.bound), ended);

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <limits>
 #include <set>
 
 namespace twill {
@@ -65,15 +64,27 @@ struct Choice {
   Planned planned;
 };
 
+/// Does the plan have slices that the lists do not know of?
+bool more_is_sliced(std::span<const ClusterSets> lists, const Plan& plan) {
+  std::set<std::string> known;
+  for (const ClusterSets& list : lists) known.insert(list.sliced.begin(), list.sliced.end());
+  return std::ranges::any_of(sets_of(plan), [&](const ClusterSets& list) {
+    return !std::ranges::includes(known, list.sliced);
+  });
+}
+
 /// `rest`: the program, perhaps without stages that are computed again where they are read.
 Choice choose(Compilation& c, const Program& rest, Clusters how) {
   const auto start = std::chrono::steady_clock::now();
   Clustering clustering = clusters(c, rest, how);
   c.cluster_ms += 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  // Who knows of slices has chosen them, and isl's schedules are what they are.
-  const bool chosen = is_by_time(c.options) || c.options.clusters >= Clusters::MinFuse;
-  Planned planned =
-      default_plan(c.program, c.machine, clustering.lists, chosen ? Slicing::Never : Slicing::WhereItPays);
+  // isl's schedules are what they are.
+  std::optional<Slices> slices;
+  if (c.options.clusters < Clusters::MinFuse) slices = Slices::All;
+  // Slices that overlap have been chosen. Those of which nothing is computed twice cost nothing.
+  if (is_by_time(c.options)) slices = Slices::NothingTwice;
+  Planned planned = default_plan(c.program, c.machine, clustering.lists, slices);
+  if (clustering.proof) clustering.proof->before_slices = more_is_sliced(clustering.lists, planned.plan);
   return {std::move(clustering), std::move(planned)};
 }
 

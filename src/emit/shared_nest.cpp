@@ -153,14 +153,24 @@ void SharedNest::keep_slices(const Pass& pass) {
                                              static_cast<std::uint64_t>(std::max<std::int64_t>(*width, 1)))))
                                        : t_.number(std::max<std::int64_t>(*width, 1)));
       }
-      // The code may be built again, with other origins: the box has an array of its own.
-      const Array whole = t_.program()[output.array];
-      const ArrayId own = t_.new_array(whole.name, whole.type, whole.shape);
-      t_.nest().boxes[own] = std::move(box);
-      locals_.push_back(own);
-      boxed[output.array] = own;
+      boxed[output.array] = in_box(output.array, std::move(box));
     }
   }
+  // What the shared loops run over has one tile in memory, of what nobody else reads.
+  for (std::size_t i = leader_; i < stages_.size(); ++i)
+    for (std::size_t o = 0; o < stages_[i].outputs.size(); ++o) {
+      if (pass.stages[i].outputs[o].keep != Keep::Local) continue;
+      const Output& output = stages_[i].outputs[o];
+      Box box{.origin = std::vector<Expr>(output.at.size()), .extents = t_.program()[output.array].shape};
+      const std::vector<int> places = *places_of_shared(stages_[i], output, depth_);
+      for (int d = 0; d < depth_; ++d) {
+        const Span& tile = *slices[i][static_cast<std::size_t>(d)];
+        const auto s = static_cast<std::size_t>(places[static_cast<std::size_t>(d)]);
+        box.origin[s] = expr_of(t_.pool(), tile.lo);
+        box.extents[s] = t_.number(*width_of(tile));
+      }
+      boxed[output.array] = in_box(output.array, std::move(box));
+    }
   for (Stage& stage : stages_) {
     for (Output& output : stage.outputs)
       if (const auto found = boxed.find(output.array); found != boxed.end()) output.array = found->second;
@@ -168,6 +178,16 @@ void SharedNest::keep_slices(const Pass& pass) {
       if (slot) slot = read_instead(slot, boxed);
     });
   }
+}
+
+/// An array of which only a box has memory. The code may be built again, with other origins: the box has an
+/// array of its own.
+ArrayId SharedNest::in_box(ArrayId array, Box box) {
+  const Array whole = t_.program()[array];
+  const ArrayId own = t_.new_array(whole.name, whole.type, whole.shape);
+  t_.nest().boxes[own] = std::move(box);
+  locals_.push_back(own);
+  return own;
 }
 
 /// The expression with other arrays read in the same way.

@@ -19,6 +19,7 @@ class SharedNest {
   void use_one_index(const Pass& pass);
   void keep_local(const Pass& pass);
   void keep_slices(const Pass& pass);
+  ArrayId in_box(ArrayId array, Box box);
   Expr read_instead(Expr root, const std::map<ArrayId, ArrayId>& arrays);
   void find_early();
   Code loops(bool first_pass);

@@ -5,7 +5,6 @@
 #include "fuse/profit.h"
 #include "fuse/share.h"
 #include "plan/growing.h"
-#include "plan/in_tiles.h"
 #include "plan/legality.h"
 #include "plan/lifetimes.h"
 #include "plan/propose.h"
@@ -30,8 +29,9 @@ constexpr std::int64_t parts_of_triangle = 16;
 class Planner {
  public:
   /// `lists`: which stages of the program share loops.
-  Planner(const Program& program, const Machine& machine, std::span<const ClusterSets> lists, Slicing slicing)
-      : program_(program), machine_(machine), lists_(lists), slicing_(slicing) {
+  Planner(const Program& program, const Machine& machine, std::span<const ClusterSets> lists,
+          std::optional<Slices> slices)
+      : program_(program), machine_(machine), lists_(lists), slices_(slices) {
     planned_.plan.program = program.name;
     planned_.plan.machine = machine.name;
   }
@@ -59,8 +59,8 @@ class Planner {
                                   order.begin() + static_cast<std::ptrdiff_t>(first + count));
       first += count;
     }
-    if (!lists_.empty() && slicing_ == Slicing::WhereItPays)
-      merge_in_tiles(program_, machine_, list, inside_parallel, groups, planned_.reasons);
+    if (!lists_.empty() && slices_)
+      merge_in_tiles(program_, machine_, list, inside_parallel, *slices_, groups, planned_.reasons);
     order = in_order(groups);
     const Lifetimes lifetimes(program_, list, order);
     first = 0;
@@ -70,7 +70,7 @@ class Planner {
       if (count > 1) {
         // Stages with blocks share no loops.
         if (!group.tiles && (is_sliced(*group.stages.front()) || most_shared(program_, group.stages) == 0))
-          group.tiles = in_tiles(program_, machine_, group.stages, site, planned_.reasons);
+          group.tiles = in_tiles(program_, machine_, group.stages, site, Slices::All, planned_.reasons);
         if (group.tiles) {
           plan.clusters.push_back(std::move(group.tiles->cluster));
           planned_.sliced.insert(planned_.sliced.end(), group.tiles->sliced.begin(),
@@ -264,7 +264,7 @@ class Planner {
           to.push_back(item);
         }
       };
-      keep_local(*stages[i], stages, depth, site, best->stores);
+      keep_local(program_, stages, i, depth, site, best->stores);
       take(best->stores, cluster.stores);
       take(best->merges, cluster.merges);
       take(best->tiles, cluster.tiles);
@@ -287,22 +287,6 @@ class Planner {
         if (k != i && needs(program_, *stages[k], old)) return false;
       return true;
     });
-  }
-
-  /// What only the other stages of the cluster read lives as long as an iteration.
-  static void keep_local(const Stage& stage, std::span<const Stage* const> stages, int depth,
-                         const Site& site, std::vector<Store>& stores) {
-    for (std::size_t o = 0; o < stage.outputs.size(); ++o) {
-      const Output& output = stage.outputs[o];
-      const bool read = std::any_of(stages.begin(), stages.end(), [&](const Stage* other) {
-        return other != &stage && reads(*other, output.array);
-      });
-      if (!read || !site.is_disposable(output.array) || output.into || output.force ||
-          !places_of_shared(stage, output, depth))
-        continue;
-      std::erase_if(stores, [&](const Store& store) { return store.output == static_cast<int>(o); });
-      stores.push_back({0, static_cast<int>(o), Keep::Local, -1});
-    }
   }
 
   Cluster stage(const Stage& stage, const Site& site) {
@@ -349,7 +333,7 @@ class Planner {
   const Program& program_;
   const Machine& machine_;
   std::span<const ClusterSets> lists_;
-  Slicing slicing_;
+  std::optional<Slices> slices_;
   Planned planned_;
   std::set<std::string> refused_;
 };
@@ -374,20 +358,20 @@ std::vector<ClusterSets> cut_apart(std::span<const ClusterSets> lists, const std
 }  // namespace
 
 Planned default_plan(const Program& program, const Machine& machine) {
-  return Planner(program, machine, {}, Slicing::Never).run();
+  return Planner(program, machine, {}, std::nullopt).run();
 }
 
 Planned default_plan(const std::shared_ptr<const Program>& program, const Machine& machine,
-                     std::span<const ClusterSets> lists, Slicing slicing) {
+                     std::span<const ClusterSets> lists, std::optional<Slices> slices) {
   const auto fused = fuse_clusters(program, lists);
   if (!fused) ensure(false, ("default_plan: the sets can be joined, but " + fused.why().text).c_str());
   // What may fail at run time has no slices.
   const auto checked = with_run_time_checks(*fused);
-  Planner planner(*checked, machine, lists, slicing);
+  Planner planner(*checked, machine, lists, slices);
   Planned planned = planner.run();
   if (!planner.refused().empty()) {
     // Alone, stages may be others than together: they are fused again.
-    Planned again = default_plan(program, machine, cut_apart(lists, planner.refused()), slicing);
+    Planned again = default_plan(program, machine, cut_apart(lists, planner.refused()), slices);
     again.reasons.insert(again.reasons.begin(), planned.reasons.begin(), planned.reasons.end());
     return again;
   }

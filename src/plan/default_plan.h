@@ -4,6 +4,7 @@
 
 #include "fuse/sets.h"
 #include "machine/machine.h"
+#include "plan/in_tiles.h"
 #include "plan/plan.h"
 #include "program/reason.h"
 
@@ -16,13 +17,12 @@ struct Planned {
   std::vector<Reason> reasons;  // what was decided and what was not possible
 };
 
-/// May stages of different clusters be computed in slices for the tiles of another one?
-enum class Slicing : std::uint8_t { WhereItPays, Never };
 
 /// Always legal for a checked program: a pass for every stage, or for every cluster, whose sets can be joined
-/// and can share a loop.
+/// and can share a loop. `slices`: which stages of different clusters may be computed in slices for tiles of
+/// another one; nothing: none.
 Planned default_plan(const Program& program, const Machine& machine);
 Planned default_plan(const std::shared_ptr<const Program>& program, const Machine& machine,
-                     std::span<const ClusterSets> lists, Slicing slicing = Slicing::WhereItPays);
+                     std::span<const ClusterSets> lists, std::optional<Slices> slices = Slices::All);
 
 }  // namespace twill

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "fuse/profit.h"
+#include "fuse/share.h"
 #include "plan/propose.h"
 #include "plan/tiles.h"
 #include "program/check.h"
@@ -12,6 +13,21 @@
 #include <algorithm>
 
 namespace twill {
+
+void keep_local(const Program& program, std::span<const Stage* const> stages, std::size_t stage, int depth,
+                const Site& site, std::vector<Store>& stores) {
+  for (std::size_t o = 0; o < stages[stage]->outputs.size(); ++o) {
+    const Output& output = stages[stage]->outputs[o];
+    const bool read = std::ranges::any_of(stages, [&](const Stage* other) {
+      return other != stages[stage] && reads(*other, output.array);
+    });
+    if (!read || !site.is_disposable(output.array) || output.into || output.force ||
+        !places_of_shared(*stages[stage], output, depth))
+      continue;
+    std::erase_if(stores, [&](const Store& store) { return store.output == static_cast<int>(o); });
+    stores.push_back({0, static_cast<int>(o), Keep::Local, -1});
+  }
+}
 
 namespace {
 
@@ -25,9 +41,12 @@ bool scatters(const Stage& stage) {
 std::optional<Cluster> with_loops(const Program& program, const Machine& machine,
                                   std::span<const Stage* const> stages, const TileLoops& tiles,
                                   const Site& site, std::optional<Reason>& reason) {
-  std::set<int> taken;
-  for (const ChainLevel& level : tiles.shared)
+  std::set<int> taken, shared;
+  for (const ChainLevel& level : tiles.shared) {
+    shared.insert(level.dim);
     if (level.cut == Cut{}) taken.insert(level.dim);
+  }
+  const int depth = static_cast<int>(shared.size());
   Cluster cluster;
   ClusterLoops loops{tiles.shared.size(), {}, {}};
   for (std::size_t i = 0; i < stages.size(); ++i) {
@@ -49,6 +68,7 @@ std::optional<Cluster> with_loops(const Program& program, const Machine& machine
     // Rows that data say where to put are hardly long.
     if (!scatters(*stages[i])) proposer.read_ahead(*best);
     if (why_illegal(program, *stages[i], *best, site)) best->ahead.clear();
+    if (!slice && *shared.rbegin() == depth - 1) keep_local(program, stages, i, depth, site, best->stores);
     cluster.instances.push_back(best->instances.front());
     cluster.grain = best->grain;
     loops.chains.push_back(loops_of(*best)->chains.front());
@@ -66,6 +86,13 @@ std::optional<Cluster> with_loops(const Program& program, const Machine& machine
   }
   cluster.loops = tree_of(loops);
   auto illegal = why_illegal(program, stages, cluster, site);
+  if (illegal && illegal->code == "illegal-local") {
+    // What cannot be handed on in parts is in memory as a whole.
+    std::erase_if(cluster.stores, [&](const Store& store) {
+      return store.keep == Keep::Local && !loops.is_sliced(static_cast<std::size_t>(store.instance));
+    });
+    illegal = why_illegal(program, stages, cluster, site);
+  }
   if (!illegal) return cluster;
   if (!reason) reason = std::move(illegal);
   return std::nullopt;
@@ -86,14 +113,17 @@ std::vector<Reason> what_is_sliced(std::span<const Stage* const> stages, const T
 }  // namespace
 
 std::optional<Tiled> in_tiles(const Program& program, const Machine& machine,
-                              std::span<const Stage* const> stages, const Site& site,
+                              std::span<const Stage* const> stages, const Site& site, Slices slices,
                               std::vector<Reason>& reasons) {
   const std::size_t sliced = could_be_sliced(program, stages, site);
   if (sliced == 0) return std::nullopt;
   std::optional<Reason> reason;
   const int vector = Proposer(program, machine, *stages[sliced]).vector_dim();
   for (TileLoops& tiles : tile_loops(program, machine, stages, sliced, vector)) {
-    if (*std::max_element(tiles.again.begin(), tiles.again.end()) > most_again) continue;
+    const double again = *std::max_element(tiles.again.begin(), tiles.again.end());
+    if (again > most_again || (slices == Slices::NothingTwice && again > 0) ||
+        (slices == Slices::Overlapping && !tiles.overlap))
+      continue;
     for (const bool cores : {true, false}) {
       if (cores && site.inside_parallel) continue;
       if (!cores) tiles.shared.erase(tiles.shared.begin());
@@ -115,7 +145,7 @@ std::optional<double> again_in_tiles(const Program& program, const Machine& mach
   const int vector = Proposer(program, machine, second).vector_dim();
   std::optional<double> least;
   for (const TileLoops& tiles : tile_loops(program, machine, stages, 1, vector))
-    if (const double again = tiles.again.front(); again <= most_again && (!least || again < *least))
+    if (const double again = tiles.again.front(); tiles.overlap && again <= most_again && (!least || again < *least))
       least = again;
   return least;
 }
@@ -132,11 +162,12 @@ namespace {
 class Merger {
  public:
   Merger(const Program& program, const Machine& machine, const StageList& list, bool inside_parallel,
-         std::vector<StageGroup>& groups, std::vector<Reason>& reasons)
+         Slices slices, std::vector<StageGroup>& groups, std::vector<Reason>& reasons)
       : program_(program),
         machine_(machine),
         list_(list),
         inside_parallel_(inside_parallel),
+        slices_(slices),
         groups_(groups),
         reasons_(reasons) {}
 
@@ -154,7 +185,8 @@ class Merger {
           all.stages.insert(all.stages.end(), groups_[r].stages.begin(), groups_[r].stages.end());
         std::size_t done = 0;
         for (std::size_t k = 0; k <= g; ++k) done += groups_[k].stages.size();
-        all.tiles = in_tiles(program_, machine_, all.stages, {inside_parallel_, *lifetimes, done}, reasons_);
+        all.tiles = in_tiles(program_, machine_, all.stages, {inside_parallel_, *lifetimes, done}, slices_,
+                             reasons_);
         if (!all.tiles) continue;
         lifetimes.reset();
         groups_[g] = std::move(all);
@@ -222,6 +254,7 @@ class Merger {
   const Machine& machine_;
   const StageList& list_;
   bool inside_parallel_;
+  Slices slices_;
   std::vector<StageGroup>& groups_;
   std::vector<Reason>& reasons_;
   std::map<const Stage*, std::set<ArrayId>> needed_;  // by stages, where that was asked
@@ -294,8 +327,9 @@ std::vector<std::size_t> sliced_first(const Program& program, std::span<const St
 }  // namespace
 
 void merge_in_tiles(const Program& program, const Machine& machine, const StageList& list,
-                    bool inside_parallel, std::vector<StageGroup>& groups, std::vector<Reason>& reasons) {
-  Merger(program, machine, list, inside_parallel, groups, reasons).run();
+                    bool inside_parallel, Slices slices, std::vector<StageGroup>& groups,
+                    std::vector<Reason>& reasons) {
+  Merger(program, machine, list, inside_parallel, slices, groups, reasons).run();
 }
 
 std::vector<std::optional<TiledSets>> tiled_clusters(const std::shared_ptr<const Program>& program,
@@ -318,7 +352,7 @@ std::vector<std::optional<TiledSets>> tiled_clusters(const std::shared_ptr<const
     for (const std::size_t i : order) stages.push_back(group.stages[i]);
     if (stages.empty()) continue;
     std::vector<Reason> reasons;
-    const auto tiles = in_tiles(*fused->program, machine, stages, site, reasons);
+    const auto tiles = in_tiles(*fused->program, machine, stages, site, Slices::All, reasons);
     if (!tiles) continue;
     TiledSets& sets = found[k].emplace();
     for (const std::size_t i : order) sets.sets.push_back(list.clusters[asked[k]][i]);
@@ -332,7 +366,7 @@ ClusterSets merged_in_tiles(const std::shared_ptr<const Program>& program, const
   auto fused = fused_list(program, list);
   if (!fused) return list;
   std::vector<Reason> reasons;
-  merge_in_tiles(*fused->program, machine, fused->list, false, fused->groups, reasons);
+  merge_in_tiles(*fused->program, machine, fused->list, false, Slices::Overlapping, fused->groups, reasons);
   std::map<std::string, const StageSet*> sets;
   for (const std::vector<StageSet>& cluster : list.clusters)
     for (const StageSet& set : cluster) sets[set.back()] = &set;

@@ -350,12 +350,13 @@ class Judge {
       if (loops_.is_sliced(i)) continue;
       if (store.keep == Keep::Ring) return no(stage, "illegal-ring", "'" + stage.name + "' is not sliced");
       if (store.keep != Keep::Local) continue;
-      if (loops_.tiles())
-        return no(stage, "illegal-local", name + " has several elements in an iteration of the shared loops");
       if (!site_.is_disposable(output.array))
         return no(stage, "illegal-local", name + " is needed after the shared loops");
+      const bool whole_tiles = !loops_.tiles() || (*shared_dims(loops_).rbegin() == depth - 1 &&
+                                                   std::all_of(output.combine.begin(),
+                                                               output.combine.begin() + depth, is<Cat>));
       if (output.into || output.force || output.offsets || output.keys || store.stream_above >= 0 ||
-          !places_of_shared(stage, output, depth))
+          !whole_tiles || !places_of_shared(stage, output, depth))
         return no(stage, "illegal-local",
                   "the iterations of the shared loops do not have " + name + " in parts");
     }

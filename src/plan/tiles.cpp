@@ -27,7 +27,7 @@ constexpr std::int64_t lines = 16;
 /// The length of a row that nobody knows, and how many rows there are if nobody does.
 constexpr std::int64_t guess = 512, guess_rows = 256;
 /// What is read again for every tile is used for at least so many of its points.
-constexpr std::int64_t least_uses = 32;
+constexpr std::int64_t least_uses = 16;
 
 /// A slice has rows of at least one in so many elements of a row of the tile.
 constexpr std::int64_t narrow = 16;
@@ -56,6 +56,7 @@ class Search {
     for (TileLoops& loops : found) {
       loops.again = computed_again(stages_, cluster_loops(loops.shared), loops.keep);
       loops.again.resize(sliced_);
+      loops.overlap = !overlapping_.empty();
     }
     return found;
   }
@@ -249,7 +250,7 @@ class Search {
   double bytes(const std::vector<ChainLevel>& shared) const {
     const std::vector<Slice> found = slices(shared);
     double sum = 0;
-    for (std::size_t i = 0; i < sliced_; ++i) {
+    for (std::size_t i = 0; i < stages_.size(); ++i) {
       double points = 1, unknown = 1;
       for (std::size_t d = 0; d < found[i].size(); ++d) {
         const auto& combine = stages_[i]->outputs.front().combine[d];
@@ -265,9 +266,16 @@ class Search {
                                                   : likely);
       }
       for (const Output& output : stages_[i]->outputs)
-        sum += points * static_cast<double>(byte_size(program_[output.array].type));
+        if (i < sliced_ || is_handed_on(output))
+          sum += points * static_cast<double>(byte_size(program_[output.array].type));
     }
     return sum;
+  }
+
+  /// Does another stage that the shared loops run over read it, in the same iteration?
+  bool is_handed_on(const Output& output) const {
+    return std::ranges::any_of(stages_.subspan(sliced_),
+                               [&](const Stage* stage) { return reads(*stage, output.array); });
   }
 
   /// The largest cache that a core has for itself.

@@ -11,6 +11,7 @@ struct TileLoops {
   std::size_t sliced = 0;
   std::vector<ChainLevel> shared;
   Keep keep = Keep::Local;  // of what is sliced
+  bool overlap = false;     // neighbouring tiles need some of the same of it
   /// By sliced stage: the share of its points that neighbouring tiles compute as well.
   std::vector<double> again = {};
 };
