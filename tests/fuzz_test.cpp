@@ -139,8 +139,9 @@ TEST(FuzzPlan, RandomPlansAreLegalAndOfAllKinds) {
       for (const auto& [name, count] : features_of(plan)) features[name] += count;
     }
   }
-  for (const char* feature : {"tile", "parts", "by core", "by simd", "by unroll", "stream", "alias",
-                              "merge partial", "merge two-pass", "other order of loops", "several stages"})
+  for (const char* feature :
+       {"tile", "parts", "by core", "by simd", "by unroll", "stream", "alias", "merge partial",
+        "merge two-pass", "other order of loops", "several stages", "sliced", "part of a tile"})
     EXPECT_GT(features[feature], 0) << feature;
 }
 

@@ -227,9 +227,10 @@ TEST(Slice, NeedsAStageWithoutSurprises) {
   EXPECT_EQ(refused("def f(x: i64[N], y: i64[N]) -> a { a[i] = x[i] / y[i] }"),
             "checked: 'a' has no slices: it may fail, and would not fail where it is not needed");
   const std::string circle = "op circle(a: i64, b: i64) -> i64 associative { a + b + a * b }\n";
-  EXPECT_EQ(refused(circle + "def f(x: i64[N, M]) -> a { a[i] = fold(circle, j) x[i, j] }"),
-            "empty: 'a' has no slices: 'a' may have nothing to fold, which would go unnoticed where it is not "
-            "needed");
+  EXPECT_EQ(
+      refused(circle + "def f(x: i64[N, M]) -> a { a[i] = fold(circle, j) x[i, j] }"),
+      "empty: 'a' has no slices: 'a' may have nothing to fold, which would go unnoticed where it is not "
+      "needed");
   EXPECT_EQ(refused(circle + "def f(x: i64[N, 3]) -> a { a[i] = fold(circle, j) x[i, j] }"), "none");
   EXPECT_EQ(refused("def f(x: f32[N]) -> b { b = x with { i <- 2 * x[i] | i in 1 .. N } }"),
             "version: 'b' has no slices: 'b' is a new version of an array");
@@ -279,7 +280,7 @@ TEST(SlicedPlan, IsRefusedWithAReason) {
   Plan plan = plan_of({{0, step4, By::Seq}}, Keep::Local);
   EXPECT_EQ(refusal(plan), "legal");
   plan.blocks.front().clusters.front().stores.push_back({1, 0, Keep::Local, -1});
-  EXPECT_EQ(refusal(plan), "illegal-local: 'b' has several elements in an iteration of the shared loops");
+  EXPECT_EQ(refusal(plan), "illegal-local: 'b' is needed after the shared loops");
   plan = plan_of({{0, step4, By::Seq}}, Keep::Local);
   std::get<Loop>(plan.blocks.front().clusters.front().loops.front()).axes = {{0, 0}};
   EXPECT_EQ(refusal(plan), "illegal-loops: stages that are sliced come before those that are not");
@@ -365,6 +366,15 @@ const Fused fused[] = {
                                  c[y, x] = b[clamp(y - 1), clamp(x - 1)] + b[clamp(y + 1), clamp(x + 1)]
                                  d[y, x] = c[y, x] - b[y, x] + u[y, x] })",
      rectangles},
+    // Rows of products, their largest elements and what is made of both are parts of one tile.
+    {"RowsThatTilesShare",
+     {1, 0},
+     R"(
+      def f(q: f32[N, D], k: f32[M, D]) -> l { s[i, j] = sum(d) q[i, d] * k[j, d]
+                                               m[i] = max(j) s[i, j]
+                                               p[i, j] = exp(s[i, j] - m[i])
+                                               l[i] = sum(j) p[i, j] * p[i, j] })",
+     {{7, 5, 9}, {64, 33, 17}, {100, 3, 70}, {1, 1, 1}}},
     {"AForkAndAJoin",
      {1, 0},
      R"(

@@ -320,7 +320,7 @@ class Chain {
 
 std::optional<std::vector<int>> best_of_chain(const ClusterProblem& problem, const Deadline& deadline) {
   auto nodes = chain_of(problem);
-  if (!nodes) return std::nullopt;
+  if (!nodes || !problem.more.empty()) return std::nullopt;
   // Whoever stands between two is in the range of both.
   std::vector<int> place(nodes->size());
   for (std::size_t k = 0; k < nodes->size(); ++k) place[at((*nodes)[k])] = static_cast<int>(k);

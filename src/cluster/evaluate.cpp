@@ -29,6 +29,7 @@ Evaluator::Evaluator(const ClusterProblem& problem)
   never_.resize(count);
   sets_.resize(count);
   needs_.resize(count);
+  more_.resize(count);
   neighbours_.resize(count);
   reads_.resize(count);
   saves_.resize(count);
@@ -59,6 +60,8 @@ Evaluator::Evaluator(const ClusterProblem& problem)
         if (problem.never[at(a)][at(b)]) never_[at(a)].push_back(b);
   for (std::size_t s = 0; s < problem.not_all.size(); ++s)
     sets_[at(problem.not_all[s].front())].push_back(static_cast<int>(s));
+  for (std::size_t m = 0; m < problem.more.size(); ++m)
+    more_[at(problem.more[m].nodes.front())].push_back(static_cast<int>(m));
   for (std::size_t n = 0; n < problem.needs.size(); ++n)
     needs_[at(problem.needs[n].first)].push_back(static_cast<int>(n));
   for (const auto& [pair, saved] : problem.saves) saves_[at(pair.first)].push_back({pair.second, saved});
@@ -175,6 +178,10 @@ std::optional<double> Evaluator::cost_of(std::span<const int> members) {
     }
     for (const auto& [other, saved] : saves_[at(node)])
       if (is_here(other)) cost -= saved;
+    for (const int m : more_[at(node)]) {
+      const ClusterProblem::More& more = problem_.more[at(m)];
+      if (std::ranges::all_of(more.nodes, [&](int other) { return is_here(other); })) cost += more.cost;
+    }
   }
   std::sort(reads.begin(), reads.end());
   reads.erase(std::unique(reads.begin(), reads.end()), reads.end());

@@ -48,9 +48,9 @@ class Evaluator {
   int group_of(int node);
 
   const ClusterProblem& problem_;
-  std::vector<std::vector<int>> waits_, arrays_, never_, sets_, needs_, neighbours_;  // by node
-  std::vector<std::vector<Reads>> reads_;                                     // by node
-  std::vector<std::vector<std::pair<int, double>>> saves_;                    // by the smaller node
+  std::vector<std::vector<int>> waits_, arrays_, never_, sets_, needs_, more_, neighbours_;  // by node
+  std::vector<std::vector<Reads>> reads_;                                                    // by node
+  std::vector<std::vector<std::pair<int, double>>> saves_;  // by the smaller node
   bool ordered_;
 
   // Of the cluster that is looked at.

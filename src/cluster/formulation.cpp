@@ -165,14 +165,27 @@ void Formulation::add_sets() {
     model_.at_most(std::move(terms), 0);
   }
   for (const std::vector<int>& set : problem_.not_all) {
-    std::vector<Term> terms;
-    for (std::size_t i = 0; i < set.size(); ++i)
-      for (std::size_t k = i + 1; k < set.size(); ++k)
-        if (const auto y = together_.find(std::minmax(set[i], set[k])); y != together_.end())
-          terms.push_back({y->second, 1});
+    std::vector<Term> terms = pairs_of(set);
     const double most = static_cast<double>(terms.size()) - 1;
     model_.at_most(std::move(terms), most);
   }
+  for (std::size_t k = 0; k < problem_.more.size(); ++k) {
+    std::vector<Term> terms = pairs_of(problem_.more[k].nodes);
+    const double most = static_cast<double>(terms.size()) - 1;
+    more_.push_back(model_.add(fmt::format("m_{}", k), 0, 1, problem_.more[k].cost));
+    terms.push_back({more_.back(), -1});
+    model_.at_most(std::move(terms), most);
+  }
+}
+
+/// The pairs of a set that have a variable.
+std::vector<Formulation::Term> Formulation::pairs_of(std::span<const int> set) const {
+  std::vector<Term> terms;
+  for (std::size_t i = 0; i < set.size(); ++i)
+    for (std::size_t k = i + 1; k < set.size(); ++k)
+      if (const auto y = together_.find(std::minmax(set[i], set[k])); y != together_.end())
+        terms.push_back({y->second, 1});
+  return terms;
 }
 
 int Formulation::cut_off(std::span<const double> values, const Deadline& deadline) {
@@ -362,6 +375,11 @@ std::vector<double> Formulation::values_of(const Chosen& chosen) const {
     values[at(v)] =
         data.kept || std::any_of(data.readings.begin(), data.readings.end(),
                                  [&](const Reading& r) { return !same_cluster(data.maker, r.reader); });
+  }
+  for (std::size_t k = 0; k < more_.size(); ++k) {
+    const std::vector<int>& nodes = problem_.more[k].nodes;
+    values[at(more_[k])] =
+        std::ranges::all_of(nodes, [&](int node) { return same_cluster(node, nodes.front()); });
   }
   if (last_ >= 0) values[at(last_)] = next - 1;
   std::set<std::pair<int, Reading>> taken;

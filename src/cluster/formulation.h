@@ -8,6 +8,7 @@
 //   l_a       1 if a makes it from right to left; only if others have to make theirs from left to right.
 //   Where
 //             orders do not matter it is that of all nodes of a cluster
+//   m_k       1 if all nodes of a set are together that costs more then
 //   s_ij      1 if the reads i and j of one array are the same: same cluster, same order
 // A cluster reads an array once for every order, so the reads of an array are those of its readers that are
 // elsewhere, less those that are the same as an earlier one: sum of (1 - y_ai) - sum of s_ij, where every
@@ -70,6 +71,7 @@ class Formulation {
   void add_array(int number);
   void add_same(int array, const Reading& first, const Reading& second, std::vector<Term>& once);
   void add_sets();
+  std::vector<Term> pairs_of(std::span<const int> set) const;
   /// The variable of a pair, a new one if need be.
   int together(int a, int b);
   /// The two are equal if the variable, which is 0 or 1, is 1.
@@ -86,7 +88,8 @@ class Formulation {
   std::map<int, int> memory_;                    // by array
   std::map<std::pair<int, int>, int> together_;  // by pair, the smaller node first
   std::vector<Same> same_;
-  int last_ = -1;  // the highest time
+  std::vector<int> more_;  // by set of nodes that costs more
+  int last_ = -1;          // the highest time
   double span_ = 0;
 };
 

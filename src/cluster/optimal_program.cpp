@@ -57,9 +57,11 @@ class Choice {
   struct Built {
     Clustering clustering;
     std::vector<int> cluster;  // by stage
+    double again = 0;          // what it costs that tiles compute parts of stages more than once
     double cost = 0;
   };
-  using Merged = std::map<int, std::vector<StageSet>>;  // by wanted cluster: sets of several that share no loop
+  using Merged =
+      std::map<int, std::vector<StageSet>>;  // by wanted cluster: sets of several that share no loop
 
   /// The best clusters of the stages that are left; `known`: some that are possible.
   void solve(std::vector<std::vector<int>> known) {
@@ -70,7 +72,7 @@ class Choice {
     std::vector<Built> first;
     for (const std::vector<int>& cluster : known) first.push_back(build(cluster, problem));
     for (const bool from_below : {false, true})
-      if (first.empty() || !deadline_.is_over()) first.push_back(build_greedy(from_below));
+      if (first.empty() || !deadline_.is_over()) first.push_back(build_greedy(from_below, problem));
     known.clear();
     for (const Built& built : first) known.push_back(built.cluster);
     const bool found = problem.find_pairs(region_, known, [&] { return !deadline_.is_over(); });
@@ -88,9 +90,12 @@ class Choice {
       bound_ = std::max(bound_, problem.cost_of(choice.set) + problem.work() - choice.may_save);
       Built built = build(choice.set, problem);
       const std::vector<int> cluster = built.cluster;
+      const double again = built.again;
       chosen.push_back({cluster});
       take(std::move(built), problem);
-      if (!forbid_refused(choice.set, cluster, problem.problem) || best_.cost <= bound_ + slack()) break;
+      const bool charged = charge_for_tiles(cluster, again - problem.charged_for_tiles(cluster), problem);
+      if (!forbid_refused(choice.set, cluster, problem.problem) && !charged) break;
+      if (best_.cost <= bound_ + slack()) break;
     }
     merge_what_costs_nothing(problem);
     bound_ = std::min(bound_, best_.cost);
@@ -113,10 +118,11 @@ class Choice {
     return built;
   }
 
-  Built build_greedy(bool from_below) {
+  Built build_greedy(bool from_below, const ProgramProblem& problem) {
     Built built = join_and_share({.from_below = from_below});
-    if (tiling_) take(tiling_->merged(built.clustering.lists.back()), built);
-    return built;
+    if (!tiling_) return built;
+    take(tiling_->merged(built.clustering.lists.back()), built);
+    return build(built.cluster, problem);
   }
 
   /// By stage, the position of its cluster in the list.
@@ -165,10 +171,23 @@ class Choice {
         continue;
       }
       const TiledSets& tiles = *tiles_.at(found->second);
+      built.again += again_in(tiles, problem);
       with_tiles.clusters.push_back(tiles.sets);
       with_tiles.sliced.insert(tiles.sliced.begin(), tiles.sliced.end());
     }
     take(std::move(with_tiles), built);
+  }
+
+  /// What it costs that several tiles compute the same.
+  double again_in(const TiledSets& tiles, const ProgramProblem& problem) const {
+    std::map<std::string_view, double> share;  // by stage
+    for (std::size_t k = 0; k < tiles.sets.size(); ++k)
+      for (const std::string& name : tiles.sets[k]) share[name] = tiles.again[k];
+    double cost = 0;
+    for (std::size_t s = 0; s < stages_.size(); ++s)
+      if (const auto found = share.find(stages_[s].name); found != share.end())
+        cost += found->second * problem.work_of(static_cast<int>(s));
+    return cost;
   }
 
   /// For each cluster, in an order in which they can run, its first stage; nothing if there is none.
@@ -224,8 +243,13 @@ class Choice {
     for (std::size_t k = 0; k < asked.size(); ++k) tiles_[*about[k]] = answers[k];
   }
 
+  double cost_of(const Built& built, const ProgramProblem& problem) const {
+    return problem.cost_of(built.cluster) + problem.work() - problem.charged_for_tiles(built.cluster) +
+           built.again;
+  }
+
   void take(Built built, const ProgramProblem& problem) {
-    built.cost = problem.cost_of(built.cluster) + problem.work();
+    built.cost = cost_of(built, problem);
     if (best_.cluster.empty() || built.cost < best_.cost) best_ = std::move(built);
   }
 
@@ -278,7 +302,7 @@ class Choice {
     for (int s = 0; s < problem_->problem.count; ++s)
       if (wanted[at(s)] == to) parts.insert(built.cluster[at(s)]);
     if (parts.size() == 1) {
-      const double more = problem_->cost_of(built.cluster) + problem_->work() - best_.cost;
+      const double more = cost_of(built, *problem_) - best_.cost;
       if (more <= slack()) return reason("nothing is saved by having them in one loop");
       const GraphCost* counted = std::get_if<GraphCost>(&cost_);
       return reason(counted ? fmt::format("in one loop they cost {} more by ({})", more, letter_of(*counted))
@@ -314,7 +338,7 @@ class Choice {
         ++tries;
         tried.insert({from, to});
         const bool together = built.cluster[at(a)] == built.cluster[at(b)];
-        built.cost = problem.cost_of(built.cluster) + problem.work();
+        built.cost = cost_of(built, problem);
         if (!together || built.cost > best_.cost + slack()) continue;
         best_ = std::move(built);
         tried.clear();  // clusters have other numbers now
@@ -346,6 +370,37 @@ class Choice {
       refused = true;
     }
     return refused;
+  }
+
+  /// Clusters whose tiles compute more again than pairs of their stages do are charged for that from now on.
+  bool charge_for_tiles(const std::vector<int>& cluster, double missing, ProgramProblem& problem) {
+    if (missing <= slack()) return false;
+    bool charged = false;
+    std::map<int, std::vector<int>> clusters;
+    for (int s = 0; s < problem.problem.count; ++s) clusters[cluster[at(s)]].push_back(s);
+    for (auto& [number, members] : clusters) {
+      const double more = missing_for(members, problem);
+      if (more <= slack()) continue;
+      problem.problem.more.push_back({std::move(members), more});
+      charged = true;
+    }
+    return charged;
+  }
+
+  /// What is not charged yet for what tiles compute again if these stages are a cluster.
+  double missing_for(const std::vector<int>& members, const ProgramProblem& problem) {
+    if (members.size() < 2) return 0;
+    const std::vector<int> wanted = one_cluster(members);
+    const Built built = build(wanted, problem);
+    return built.again - problem.charged_for_tiles(built.cluster);
+  }
+
+  /// These stages in one cluster, everybody else alone.
+  std::vector<int> one_cluster(const std::vector<int>& members) const {
+    std::vector<int> wanted(stages_.size());
+    std::iota(wanted.begin(), wanted.end(), 0);
+    for (const int s : members) wanted[at(s)] = members.front();
+    return wanted;
   }
 
   /// The part of a refused cluster that is refused already: stages that nobody else of it needs, or that need
@@ -402,10 +457,7 @@ class Choice {
 
   /// Do the rules refuse to have these stages in one cluster?
   bool falls_apart(const std::vector<int>& members) {
-    std::vector<int> wanted(stages_.size());
-    std::iota(wanted.begin(), wanted.end(), 0);
-    for (const int s : members) wanted[at(s)] = members.front();
-    const std::vector<int> cluster = build(wanted, *problem_).cluster;
+    const std::vector<int> cluster = build(one_cluster(members), *problem_).cluster;
     return std::any_of(members.begin(), members.end(),
                        [&](int s) { return cluster[at(s)] != cluster[at(members.front())]; });
   }
@@ -446,7 +498,7 @@ class Choice {
     const ProgramProblem problem(region_, cost_, shares_);
     auto tiles = std::exchange(tiles_, {});
     Built built = build(wanted, problem);
-    built.cost = problem.cost_of(built.cluster) + problem.work();
+    built.cost = cost_of(built, problem);
     if (built.cost * problem.unit() < best.cost * unit - slack() * unit) {
       left_out_.push_back(recomputed(before[at(stage)]));
       best_ = std::move(built);
@@ -478,8 +530,9 @@ class Choice {
   int tried_left_out_ = 0, tried_to_explain_ = 0;
   SliceShares shares_;
   const Tiling* tiling_ = nullptr;
-  std::map<std::vector<StageSet>, std::optional<TiledSets>> tiles_;  // of the stages that are left: what is known
-  std::optional<ProgramProblem> problem_;                            // of the stages that are left
+  std::map<std::vector<StageSet>, std::optional<TiledSets>>
+      tiles_;                              // of the stages that are left: what is known
+  std::optional<ProgramProblem> problem_;  // of the stages that are left
   Built best_;
   double bound_ = 0, unit_ = 1;
 };

@@ -137,6 +137,12 @@ std::vector<Part> independent_parts(const ClusterProblem& problem) {
     std::vector<int>& here = parts[part].problem.not_all.emplace_back();
     for (const int node : set) here.push_back(own[at(node)]);
   }
+  for (const ClusterProblem::More& more : problem.more) {
+    const std::size_t part = part_of[at(more.nodes.front())];
+    if (!std::ranges::all_of(more.nodes, [&](int node) { return part_of[at(node)] == part; })) continue;
+    ClusterProblem::More& here = parts[part].problem.more.emplace_back(more);
+    for (int& node : here.nodes) node = own[at(node)];
+  }
   for (ClusterProblem::Needs needs : problem.needs) {
     const std::size_t part = part_of[at(needs.first)];
     if (part != part_of[at(needs.second)]) continue;

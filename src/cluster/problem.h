@@ -39,13 +39,20 @@ struct ClusterProblem {
     std::vector<std::pair<int, int>> one_of;
   };
 
+  /// What it costs more if all of these are together.
+  struct More {
+    std::vector<int> nodes;
+    double cost;
+  };
+
   int count = 0;
   std::vector<Wait> waits;  // one at most for two nodes
   std::vector<Data> arrays;
-  std::vector<std::vector<bool>> later;         // [a][b]: b is in a later cluster than a, whatever is chosen
-  std::vector<std::vector<bool>> never;         // [a][b], [b][a]: not in one cluster for other reasons
-  std::vector<std::vector<int>> not_all;        // sets of nodes that are not all in one cluster
+  std::vector<std::vector<bool>> later;   // [a][b]: b is in a later cluster than a, whatever is chosen
+  std::vector<std::vector<bool>> never;   // [a][b], [b][a]: not in one cluster for other reasons
+  std::vector<std::vector<int>> not_all;  // sets of nodes that are not all in one cluster
   std::vector<Needs> needs;
+  std::vector<More> more;
   double last = 0;                              // what the highest number of a cluster costs
   std::map<std::pair<int, int>, double> saves;  // by pair of nodes: what it saves if they are together
 

@@ -21,6 +21,12 @@ bool moves_along(const Stage& stage, Expr e) {
   return std::ranges::any_of(stage.dims, [&](const Dim& dim) { return mentions(e, dim.id); });
 }
 
+/// Are all of the nodes in the same cluster?
+bool is_one(std::span<const int> nodes, std::span<const int> cluster) {
+  return std::ranges::all_of(nodes,
+                             [&](int node) { return cluster[at(node)] == cluster[at(nodes.front())]; });
+}
+
 }  // namespace
 
 SliceShares::SliceShares(const ClusterCost& cost) {
@@ -42,7 +48,7 @@ std::optional<double> SliceShares::operator()(const Program& program, const Stag
 
 ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost, SliceShares& shares) : cost_(cost) {
   Clustering nothing;
-  const ClusterBuilder builder(region, {}, nothing);
+  ClusterBuilder builder(region, {.gathers = true}, nothing);
   problem.count = static_cast<int>(region.stages.size());
   for (int s = 0; s < problem.count; ++s) before_.push_back(builder.before(s));
   for (const Stage& stage : region.stages)
@@ -89,13 +95,17 @@ ProgramProblem::ProgramProblem(Region& region, const ClusterCost& cost, SliceSha
     data.read /= unit_;
   }
   work_ /= unit_;
+  for (const Stage& stage : region.stages) work_by_stage_.push_back(work_time(guess, stage) / unit_);
+  find_slices(region, guess, builder.uses(), shares);
   for (int reader = 0; reader < problem.count; ++reader) {
     std::set<int> makers;
     for (const ArrayId array : builder.uses().reads(reader)) makers.insert(builder.uses().definer(array));
-    for (const int maker : makers)
-      if (maker >= 0 && maker != reader) charge_for_gather(region, guess, maker, reader);
+    for (const int maker : makers) {
+      if (maker < 0 || maker == reader) continue;
+      const bool only_in_slices = sliced_.contains({maker, reader}) && builder.why_apart(maker, reader);
+      if (!only_in_slices) charge_for_gather(region, guess, maker, reader);
+    }
   }
-  find_slices(region, guess, builder.uses(), shares);
 }
 
 /// Whose arrays only readers in the same list need may be computed in slices, for tiles of these. What tiles
@@ -126,6 +136,7 @@ void ProgramProblem::find_slices(const Region& region, const Guess& guess, const
     if (most == 0) continue;
     const double more = most * work_time(guess, stage) / unit_;
     problem.saves[{maker, charged}] -= more;
+    charged_[{maker, charged}] = more;
     work_ += more;  // of which the two save nothing, together
   }
 }
@@ -227,14 +238,14 @@ double ProgramProblem::work_time(const Guess& guess, const Stage& stage) const {
   return std::get<ByTime>(cost_).model.work_time(work.operations, work.calls);
 }
 
-/// Together, the first computes its elements as often as the second reads them.
+/// In one loop, the first computes its elements as often as the second reads them.
 void ProgramProblem::charge_for_gather(const Region& region, const Guess& guess, int a, int b) {
   const Stage &maker = region.stages[at(a)], &reader = region.stages[at(b)];
   const std::vector<const Output*> gathered = gathered_outputs(maker, reader);
   if (gathered.empty()) return;
   const double elements = std::max(1.0, guess.elements(region.program[gathered.front()->array]));
   const double more = (guess.points(reader) / elements - 1) * work_time(guess, maker) / unit_;
-  problem.saves[{a, b}] = -more;
+  problem.saves[{a, b}] -= more;
   work_ += more;  // of which the two save nothing, together
 }
 
@@ -309,7 +320,18 @@ double ProgramProblem::cost_of(const std::vector<int>& cluster) const {
   }
   for (const auto& [pair, saved] : problem.saves)
     if (cluster[at(pair.first)] != cluster[at(pair.second)]) cost += saved;
+  for (const ClusterProblem::More& more : problem.more)
+    if (is_one(more.nodes, cluster)) cost += more.cost;
   return cost;
+}
+
+double ProgramProblem::charged_for_tiles(const std::vector<int>& cluster) const {
+  double charged = 0;
+  for (const auto& [pair, cost] : charged_)
+    if (cluster[at(pair.first)] == cluster[at(pair.second)]) charged += cost;
+  for (const ClusterProblem::More& more : problem.more)
+    if (is_one(more.nodes, cluster)) charged += more.cost;
+  return charged;
 }
 
 /// Clusters are counted from 1, each after those that it waits for.

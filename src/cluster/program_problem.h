@@ -33,8 +33,7 @@ class ProgramProblem {
   ProgramProblem(Region& region, const ClusterCost& cost, SliceShares& shares);
   ProgramProblem(Region& region, const ClusterCost& cost, SliceShares&& shares)
       : ProgramProblem(region, cost, shares) {}
-  ProgramProblem(Region& region, const ClusterCost& cost)
-      : ProgramProblem(region, cost, SliceShares(cost)) {}
+  ProgramProblem(Region& region, const ClusterCost& cost) : ProgramProblem(region, cost, SliceShares(cost)) {}
 
   /// What may be together is asked of the rules, two stages at a time. Stages that one of the known
   /// clusterings (by stage) has together can be together. Says whether all were asked, as long as there is
@@ -45,6 +44,10 @@ class ProgramProblem {
 
   /// What a clustering costs: by stage, the number of its cluster.
   double cost_of(const std::vector<int>& cluster) const;
+  /// The part of that which is for what tiles compute again.
+  double charged_for_tiles(const std::vector<int>& cluster) const;
+  /// What it costs to compute all of a stage once.
+  double work_of(int stage) const { return work_by_stage_[static_cast<std::size_t>(stage)]; }
   /// What no clustering costs less than.
   double least_cost() const;
   /// Are all costs whole numbers?
@@ -74,10 +77,13 @@ class ProgramProblem {
   double highest_number(const std::vector<int>& cluster) const;
 
   ClusterCost cost_;
-  std::vector<std::set<int>> before_;                // by stage
-  std::map<std::pair<int, int>, double> sliced_;     // by maker and reader: what tiles compute again, as a share
-  std::set<SymbolId> born_;                  // lengths of collections
-  std::map<std::set<ArrayId>, int> labels_;  // of orders, by the arrays that say where elements are
+  std::vector<std::set<int>> before_;  // by stage
+  std::vector<double> work_by_stage_;
+  std::map<std::pair<int, int>, double>
+      charged_;  // by maker and reader: for what tiles of the two compute again
+  std::map<std::pair<int, int>, double> sliced_;  // by maker and reader: what tiles compute again, as a share
+  std::set<SymbolId> born_;                       // lengths of collections
+  std::map<std::set<ArrayId>, int> labels_;       // of orders, by the arrays that say where elements are
   double work_ = 0, unit_ = 1;
 };
 

@@ -28,11 +28,11 @@ struct ClusterSets {
       {};  // sets, by their names, that share no loop: tiles of others need parts of them
 };
 
-/// The sets of a cluster that is computed tile by tile, in the order in which they run, and those of them that
-/// are sliced.
+/// The sets of a cluster that is computed tile by tile, in the order in which they run.
 struct TiledSets {
   std::vector<StageSet> sets;
-  std::set<std::string> sliced;
+  std::set<std::string> sliced;  // by name
+  std::vector<double> again;     // by set: the share of it that several tiles compute
 };
 
 /// The program with the sets as its stages, or the reason why that is not possible. Lists that are not

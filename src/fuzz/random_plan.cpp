@@ -305,6 +305,15 @@ bool can_slice(const Program& program, const std::vector<const Stage*>& stages) 
                      [&](const Stage* stage) { return !why_not_slice(program, *stage); });
 }
 
+/// Some outputs of a stage live as long as an iteration.
+void hand_on(const Stage& stage, int instance, Rng& rng, Cluster& cluster) {
+  for (int o = 0; o < static_cast<int>(stage.outputs.size()); ++o) {
+    if (!rng.chance(75)) continue;
+    std::erase_if(cluster.stores, [&](const Store& s) { return s.instance == instance && s.output == o; });
+    cluster.stores.push_back({instance, o, Keep::Local, -1});
+  }
+}
+
 /// Random tiles of the last stages, with slices of those before.
 Cluster random_tiles(const std::vector<const Stage*>& stages, Rng& rng) {
   const auto sliced = static_cast<std::size_t>(rng.chance(75) ? static_cast<int>(stages.size()) - 1
@@ -344,6 +353,7 @@ Cluster random_tiles(const std::vector<const Stage*>& stages, Rng& rng) {
       loops.chains.push_back(shared);
       loops.chains.back().insert(loops.chains.back().end(), own.begin(), own.end());
       proposer.outputs(static_cast<int>(i), cut, cluster, 0);
+      if (i + 1 < stages.size() && rng.chance(40)) hand_on(*stages[i], static_cast<int>(i), rng, cluster);
     }
   }
   cluster.grain = rng.pick({0, 0, 0, 5, 1000});
@@ -460,6 +470,10 @@ std::map<std::string, int> features_of(const Plan& plan) {
       const auto loops = loops_of(cluster);
       if (!loops) continue;
       if (loops->is_sliced(0)) ++features["sliced"];
+      for (const Store& store : cluster.stores)
+        if (loops->tiles() && is_local(store.keep) &&
+            !loops->is_sliced(static_cast<std::size_t>(store.instance)))
+          ++features["part of a tile"];
       int previous = -1;
       bool reordered = false;
       for (const ChainLevel& level : loops->chains.front()) {

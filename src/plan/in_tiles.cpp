@@ -18,9 +18,8 @@ void keep_local(const Program& program, std::span<const Stage* const> stages, st
                 const Site& site, std::vector<Store>& stores) {
   for (std::size_t o = 0; o < stages[stage]->outputs.size(); ++o) {
     const Output& output = stages[stage]->outputs[o];
-    const bool read = std::ranges::any_of(stages, [&](const Stage* other) {
-      return other != stages[stage] && reads(*other, output.array);
-    });
+    const bool read = std::ranges::any_of(
+        stages, [&](const Stage* other) { return other != stages[stage] && reads(*other, output.array); });
     if (!read || !site.is_disposable(output.array) || output.into || output.force ||
         !places_of_shared(*stages[stage], output, depth))
       continue;
@@ -128,7 +127,7 @@ std::optional<Tiled> in_tiles(const Program& program, const Machine& machine,
       if (cores && site.inside_parallel) continue;
       if (!cores) tiles.shared.erase(tiles.shared.begin());
       if (auto cluster = with_loops(program, machine, stages, tiles, site, reason))
-        return Tiled{std::move(*cluster), what_is_sliced(stages, tiles)};
+        return Tiled{std::move(*cluster), what_is_sliced(stages, tiles), std::move(tiles.again)};
     }
   }
   if (reason) reasons.push_back(std::move(*reason));
@@ -145,7 +144,8 @@ std::optional<double> again_in_tiles(const Program& program, const Machine& mach
   const int vector = Proposer(program, machine, second).vector_dim();
   std::optional<double> least;
   for (const TileLoops& tiles : tile_loops(program, machine, stages, 1, vector))
-    if (const double again = tiles.again.front(); tiles.overlap && again <= most_again && (!least || again < *least))
+    if (const double again = tiles.again.front();
+        tiles.overlap && again <= most_again && (!least || again < *least))
       least = again;
   return least;
 }
@@ -185,8 +185,8 @@ class Merger {
           all.stages.insert(all.stages.end(), groups_[r].stages.begin(), groups_[r].stages.end());
         std::size_t done = 0;
         for (std::size_t k = 0; k <= g; ++k) done += groups_[k].stages.size();
-        all.tiles = in_tiles(program_, machine_, all.stages, {inside_parallel_, *lifetimes, done}, slices_,
-                             reasons_);
+        all.tiles =
+            in_tiles(program_, machine_, all.stages, {inside_parallel_, *lifetimes, done}, slices_, reasons_);
         if (!all.tiles) continue;
         lifetimes.reset();
         groups_[g] = std::move(all);
@@ -311,8 +311,8 @@ std::vector<std::size_t> sliced_first(const Program& program, std::span<const St
     const auto is_ready = [&](std::size_t i) {
       return std::ranges::none_of(left, [&](std::size_t k) {
         return k != i && std::ranges::any_of(stages[k]->outputs, [&](const Output& output) {
-          return needs[i].contains(output.array);
-        });
+                 return needs[i].contains(output.array);
+               });
       });
     };
     auto next = std::ranges::find_if(left, [&](std::size_t i) { return slices[i] && is_ready(i); });
@@ -357,6 +357,8 @@ std::vector<std::optional<TiledSets>> tiled_clusters(const std::shared_ptr<const
     TiledSets& sets = found[k].emplace();
     for (const std::size_t i : order) sets.sets.push_back(list.clusters[asked[k]][i]);
     for (const Reason& reason : tiles->sliced) sets.sliced.insert(reason.stages.front());
+    sets.again = tiles->again;
+    sets.again.resize(sets.sets.size());
   }
   return found;
 }

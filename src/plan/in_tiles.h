@@ -30,10 +30,11 @@ enum class Slices {
 struct Tiled {
   Cluster cluster;
   std::vector<Reason> sliced;  // by sliced stage: in what memory, and how much of it twice
+  std::vector<double> again;   // by sliced stage: that, as a share
 };
 
-/// What a stage that shares the loops of a cluster, `depth` dimensions, computes for the other ones alone lives
-/// as long as an iteration.
+/// What a stage that shares the loops of a cluster, `depth` dimensions, computes for the other ones alone
+/// lives as long as an iteration.
 void keep_local(const Program& program, std::span<const Stage* const> stages, std::size_t stage, int depth,
                 const Site& site, std::vector<Store>& stores);
 

@@ -251,13 +251,19 @@ class Search {
     const std::vector<Slice> found = slices(shared);
     double sum = 0;
     for (std::size_t i = 0; i < stages_.size(); ++i) {
+      const Stage& stage = *stages_[i];
+      double each = 0;  // bytes at a point
+      for (const Output& output : stage.outputs)
+        if (i < sliced_ || is_handed_on(output))
+          each += static_cast<double>(byte_size(program_[output.array].type));
+      if (each == 0) continue;
       double points = 1, unknown = 1;
       for (std::size_t d = 0; d < found[i].size(); ++d) {
-        const auto& combine = stages_[i]->outputs.front().combine[d];
-        if (!is<Cat>(combine)) continue;
-        const Literal* extent = as<Literal>(stages_[i]->dims[d].hi);
-        const IndexRef* last = as<IndexRef>(stages_[i]->outputs.front().at.back());
-        const bool row = !last || last->dim == stages_[i]->dims[d].id;
+        const Output& first = stage.outputs.front();
+        if (!is<Cat>(first.combine[d])) continue;
+        const Literal* extent = as<Literal>(stage.dims[d].hi);
+        const IndexRef* last = first.at.empty() ? nullptr : as<IndexRef>(first.at.back());
+        const bool row = !last || last->dim == stage.dims[d].id;
         const std::int64_t likely = row ? guess : guess_rows;
         // A row may be short; a plane of whole rows is not.
         if (!found[i][d] && !extent) points *= std::exchange(unknown, likely);
@@ -265,9 +271,7 @@ class Search {
                                       : extent    ? extent->value.i
                                                   : likely);
       }
-      for (const Output& output : stages_[i]->outputs)
-        if (i < sliced_ || is_handed_on(output))
-          sum += points * static_cast<double>(byte_size(program_[output.array].type));
+      sum += points * each;
     }
     return sum;
   }
