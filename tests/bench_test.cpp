@@ -44,6 +44,18 @@ TEST(Fit, FindsTheModelThatMadeTheTimes) {
   EXPECT_EQ(least_squares(samples, start).layers[0].read_ns, start.layers[0].read_ns);
 }
 
+TEST(Fit, OfABusyMachineIsNotKept) {
+  TimeModel model;
+  FitSample sample{"", 0, std::vector<double>(model.coefficients().size(), 1)};
+  sample.ns = predicted(sample, model);
+  Fit fit{model, model, {sample, sample}};
+  EXPECT_EQ(why_not_kept(fit), "");
+  fit.samples.back().ns *= 5;  // the model says a fifth of it
+  EXPECT_EQ(why_not_kept(fit), "");
+  fit.samples.front().ns *= 5;
+  EXPECT_EQ(why_not_kept(fit), "it is wrong by 80 % in the mean, more than 40 %");
+}
+
 TEST(Fit, MeasuresEveryCoefficient) {
   const Fit fit = fit_time_model(detect_machine(), {.patience = 0, .small = true});
   std::vector<double> seen(fit.samples.front().counts.size());

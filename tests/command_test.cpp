@@ -464,9 +464,9 @@ TEST_F(Command, ExplainSaysWhatAnIfIs) {
               "  p = if n > 3 then [ v | v in x, v > 2 ] else x\n"
               "  s = sum(k) p[k]\n"
               "  y[i < len(p) / 2] = 3 * i\n}\n"),
-      "  s | y  's' and 'y' stay apart: their loops have different ranges (range)\n"
       "  p | s  's' is not computed on the sides of the if that makes 'p': the length that is known by it is "
-      "the size of something else as well (length)\n");
+      "the size of something else as well (length)\n"
+      "  p | y  'p' and 'y' share no loop: 'p' is an if, and the loops are on its sides (if)\n");
 }
 
 TEST_F(Command, ExplainSaysWhichWishesWereNotGranted) {

@@ -21,6 +21,9 @@ constexpr double trust_in_start = 0.02;
 
 constexpr int rounds = 20000;
 
+/// A model that is more wrong than this about what it was fitted to says nothing.
+constexpr double most_wrong = 0.4;
+
 struct Probe {
   std::string name, text;
   std::int64_t count;  // of elements of every array
@@ -165,20 +168,29 @@ Fit fit_time_model(const Machine& machine, const FitOptions& options) {
   return fit;
 }
 
+double wrong_by(const std::vector<FitSample>& samples, const TimeModel& model) {
+  double sum = 0;
+  for (const FitSample& sample : samples) sum += std::abs(predicted(sample, model) / sample.ns - 1);
+  return sum / static_cast<double>(std::max<std::size_t>(samples.size(), 1));
+}
+
+std::string why_not_kept(const Fit& fit) {
+  const double wrong = wrong_by(fit.samples, fit.fitted);
+  if (wrong <= most_wrong) return "";
+  return fmt::format("it is wrong by {:.0f} % in the mean, more than {:.0f} %", 100 * wrong,
+                     100 * most_wrong);
+}
+
 std::string to_string(const Fit& fit) {
   std::string text =
       fmt::format("{:<36}{:>14}{:>14}{:>14}\n", "milliseconds", "measured", "by rates", "fitted");
-  double by_rates = 0, fitted = 0;
   for (const FitSample& sample : fit.samples) {
     const double first = predicted(sample, fit.by_rates), second = predicted(sample, fit.fitted);
     text += fmt::format("{:<36}{:>14.4f}{:>14.4f}{:>14.4f}\n", sample.name, 1e-6 * sample.ns, 1e-6 * first,
                         1e-6 * second);
-    by_rates += std::abs(first / sample.ns - 1);
-    fitted += std::abs(second / sample.ns - 1);
   }
-  const auto count = static_cast<double>(std::max<std::size_t>(fit.samples.size(), 1));
   text += fmt::format("{:<36}{:>14}{:>13.0f}%{:>13.0f}%\n\n", "wrong by, in the mean", "",
-                      100 * by_rates / count, 100 * fitted / count);
+                      100 * wrong_by(fit.samples, fit.by_rates), 100 * wrong_by(fit.samples, fit.fitted));
   for (const TimeModel::Layer& layer : fit.fitted.layers)
     text +=
         fmt::format("{}: {:.4f} ns to read a byte, {:.4f} ns to write one\n",

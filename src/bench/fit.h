@@ -38,6 +38,12 @@ struct FitOptions {
 /// several, compute little or much, in the caches or not.
 Fit fit_time_model(const Machine& machine, const FitOptions& options = {});
 
+/// By how much a model is wrong about the samples, as a share, in the mean.
+double wrong_by(const std::vector<FitSample>& samples, const TimeModel& model);
+
+/// Why the fitted model is not worth keeping; empty if it is. A busy machine measures other programs as well.
+std::string why_not_kept(const Fit& fit);
+
 /// A table for people.
 std::string to_string(const Fit& fit);
 

@@ -72,6 +72,7 @@ std::vector<Data> picture() {
 /// From text to a loaded kernel, with this directory as the cache.
 Kernel from_text(const Session& session, const fs::path& cache) {
   Options options;
+  options.keep_plans = true;
   options.compiler = session.options().compiler;
   options.compiler.cache = cache;
   return *compile(program_from("corners", ten_stages), session.machine(), options).kernel;

@@ -66,8 +66,8 @@ class Tiling {
   /// Could these clusters of a list, by position, be computed in tiles? Nothing for those that cannot.
   virtual std::vector<std::optional<TiledSets>> tiles(const ClusterSets& list,
                                                       std::span<const std::size_t> clusters) const = 0;
-  /// The list with clusters merged, one after the other, as long as tiles of the later ones need slices of the
-  /// earlier ones.
+  /// The list with clusters merged, one after the other, as long as tiles of the later ones need slices of
+  /// the earlier ones.
   virtual ClusterSets merged(const ClusterSets& list) const = 0;
 };
 

@@ -281,6 +281,21 @@ class Choice {
       result_.not_done.push_back(never != problem_->why_never.end() ? never->second
                                                                     : why_cut(wait.first, wait.second));
     }
+    // Loops over the same range that run one after the other, whoever waits for whom.
+    int before = -1;
+    for (const std::vector<StageSet>& cluster : best_.clustering.lists.back().clusters) {
+      const int own = position_of(cluster.back().back());
+      if (stages_[at(own)].dims.empty()) continue;
+      if (before >= 0 && same_range(before, own) &&
+          said.insert({best_.cluster[at(before)], best_.cluster[at(own)]}).second)
+        result_.not_done.push_back(why_cut(before, own));
+      before = own;
+    }
+  }
+
+  int position_of(const std::string& name) const {
+    const auto found = std::ranges::find(stages_, name, &Stage::name);
+    return static_cast<int>(found - stages_.begin());
   }
 
   /// Two stages that could share a loop, but do not, because of those that they are with.
@@ -315,6 +330,7 @@ class Choice {
       if (why.stages.size() != 2) continue;
       const auto x = part_of.find(why.stages[0]), y = part_of.find(why.stages[1]);
       if (x == part_of.end() || y == part_of.end() || x->second == y->second) continue;
+      if (why.stages == std::vector{first.name, second.name}) return why;
       return reason("all that is with them would be in one loop, but " + why.text);
     }
     return reason(with);

@@ -175,6 +175,8 @@ bool ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>
     return met ? std::nullopt : builder.why_apart(a, b);
   };
   const GraphCost* counted = std::get_if<GraphCost>(&cost_);
+  std::vector<std::vector<bool>> after(count, std::vector<bool>(count));
+  problem.later = problem.never = after;
   Refusals apart;
   for (int b = 0; b < problem.count; ++b) {
     if (!in_time()) return false;
@@ -182,8 +184,6 @@ bool ProgramProblem::find_pairs(Region& region, std::span<const std::vector<int>
       if (auto why = why_not(a, b)) apart.emplace(std::pair(a, b), std::move(*why));
   }
   allow_slices(builder.uses(), region, apart);
-  std::vector<std::vector<bool>> after(count, std::vector<bool>(count));
-  problem.later = problem.never = after;
   // Stages are in an order in which they can run.
   for (int b = 0; b < problem.count; ++b) {
     for (const int a : before(b)) {

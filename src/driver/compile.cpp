@@ -23,8 +23,10 @@ Compilation compile(std::shared_ptr<const Program> program, const Machine& machi
 }
 
 Kernel compile(const Program& program) {
+  Options options;
+  options.keep_plans = true;
   return *compile(std::make_shared<const Program>(program),
-                  this_machine(cache_directory(), Measure::Never).machine)
+                  this_machine(cache_directory(), Measure::Never).machine, options)
               .kernel;
 }
 

@@ -17,11 +17,12 @@ enum class Clusters { None, Greedy, TopDown, BottomUp, Optimal, MinFuse, SmartFu
 struct Options {
   bool simplify =
       true;  // fuse and remove what needs no decision; without it, plans are about the program itself
-  Clusters clusters = Clusters::Greedy;
+  Clusters clusters = Clusters::Optimal;
   std::optional<GraphCost> cost;  // what is least where they are optimal; nothing: the predicted time …
   KnownSizes known;               // … for these sizes
   SolveOptions solve;             // how the best ones are looked for
   std::optional<Plan> plan;       // instead of the default plan; refused with E0402 if it is illegal
+  bool keep_plans = false;        // the best ones, in the cache; reasons are not kept
   CompileOptions compiler;
   std::string stop_after;  // name of a pass; empty: all of them
 };
@@ -34,9 +35,9 @@ struct Compilation {
   Options options;
   std::optional<Plan> plan;
   std::vector<Reason> fused, apart;  // stages that became one or nothing, and those that stayed apart
-  std::optional<Proof> proof;   // of the clusters, if the best ones were asked for
-  double cluster_ms = 0;        // how long they took to choose
-  std::vector<Reason> reasons;  // what else was decided, and what was not possible
+  std::optional<Proof> proof;        // of the clusters, if the best ones were asked for
+  double cluster_ms = 0;             // how long they took to choose
+  std::vector<Reason> reasons;       // what else was decided, and what was not possible
   std::optional<Schedule> schedule;
   std::optional<nest::Nest> nest;
   std::optional<CSource> source;

@@ -1,6 +1,7 @@
 // The pipeline: one table, in the order in which data moves.
 #include "cluster/cluster.h"
 #include "driver/compile.h"
+#include "driver/kept_plans.h"
 #include "driver/tiling.h"
 #include "plan/default_plan.h"
 #include "plan/predict.h"
@@ -68,9 +69,8 @@ struct Choice {
 bool more_is_sliced(std::span<const ClusterSets> lists, const Plan& plan) {
   std::set<std::string> known;
   for (const ClusterSets& list : lists) known.insert(list.sliced.begin(), list.sliced.end());
-  return std::ranges::any_of(sets_of(plan), [&](const ClusterSets& list) {
-    return !std::ranges::includes(known, list.sliced);
-  });
+  return std::ranges::any_of(
+      sets_of(plan), [&](const ClusterSets& list) { return !std::ranges::includes(known, list.sliced); });
 }
 
 /// `rest`: the program, perhaps without stages that are computed again where they are read.
@@ -113,11 +113,7 @@ void think_again(Compilation& c, Choice& choice) {
   }
 }
 
-void plan(Compilation& c) {
-  if (c.options.plan) {
-    c.plan = c.options.plan;
-    return;
-  }
+void choose_plan(Compilation& c) {
   Choice choice = choose(c, *c.program, c.options.clusters);
   if (is_by_time(c.options) || c.options.clusters == Clusters::Greedy) think_again(c, choice);
   auto& [clustering, planned] = choice;
@@ -137,7 +133,25 @@ void plan(Compilation& c) {
   c.reasons.insert(c.reasons.end(), planned.reasons.begin(), planned.reasons.end());
 }
 
+void plan(Compilation& c) {
+  if (c.options.plan) {
+    c.plan = c.options.plan;
+    return;
+  }
+  std::optional<KeptPlans> kept;
+  if (c.options.keep_plans && c.options.clusters == Clusters::Optimal) kept.emplace(c);
+  if (auto found = kept ? kept->find() : std::nullopt)
+    if (auto schedule = elaborate(c.program, c.machine, *found)) {
+      c.plan = std::move(found);
+      c.schedule = std::move(schedule).value();
+      return;
+    }
+  choose_plan(c);
+  if (kept) kept->add(*c.plan);
+}
+
 void elaborate_plan(Compilation& c) {
+  if (c.schedule) return;  // of a plan that was kept
   auto result = elaborate(c.program, c.machine, *c.plan);
   if (!result) {
     const std::string why = "the plan is illegal (" + result.why().code + "): " + result.why().text;

@@ -66,6 +66,30 @@ std::string hash_of(std::initializer_list<std::string_view> parts) {
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
 
+void remove_oldest(const fs::path& directory, std::int64_t most_bytes) {
+  struct Entry {
+    fs::file_time_type used;
+    fs::path file;
+    std::int64_t bytes;
+  };
+  std::vector<Entry> entries;
+  std::int64_t total = 0;
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(directory, error)) {
+    const fs::file_time_type used = file.last_write_time(error);
+    const auto bytes = static_cast<std::int64_t>(file.file_size(error));
+    if (error) continue;
+    entries.push_back({used, file.path(), bytes});
+    total += bytes;
+  }
+  std::ranges::sort(entries, {}, &Entry::used);
+  for (const Entry& entry : entries) {
+    if (total <= most_bytes) break;
+    fs::remove(entry.file, error);
+    total -= entry.bytes;
+  }
+}
+
 std::optional<fs::path> KernelCache::find(const std::string& key) const {
   const fs::path object = object_path(key);
   std::error_code ignored;

@@ -18,6 +18,9 @@ namespace twill {
 /// xxHash-128 of the parts and of where they end, as 32 hexadecimal digits.
 std::string hash_of(std::initializer_list<std::string_view> parts);
 
+/// Removes the files of a directory that were not used for longest until the rest takes no more bytes.
+void remove_oldest(const std::filesystem::path& directory, std::int64_t most_bytes);
+
 class KernelCache {
  public:
   static constexpr std::int64_t default_bytes = std::int64_t{512} << 20;

@@ -115,6 +115,7 @@ int build(const BuildOptions& options) {
   Options compile_options;
   if (!options.plan.empty()) compile_options.plan = plan_from_json(read_file(options.plan));
   compile_options.stop_after = "c";
+  compile_options.keep_plans = true;
   const Compilation compilation =
       compile(program, this_machine(cache_directory(), Measure::Never).machine, compile_options);
   CSource source = *compilation.source;

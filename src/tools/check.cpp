@@ -36,7 +36,9 @@ class Kernels {
 
   const Kernel& of(const Program& program) {
     auto& held = held_[program.name];
-    if (!held) held = std::move(compile(std::make_shared<Program>(program), machine_).kernel);
+    Options options;
+    options.keep_plans = true;
+    if (!held) held = std::move(compile(std::make_shared<Program>(program), machine_, options).kernel);
     return *held;
   }
 

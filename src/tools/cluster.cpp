@@ -236,8 +236,9 @@ int cluster_program(const ClusterOptions& options) {
   const std::vector<ClusterSets> lists = sets_of(c.schedule->plan);
   const PlannedTiling tiling(c.program, machine);
   const std::optional<GraphCost> counted = compile_options.cost;
-  const ClusterCost cost =
-      counted ? ClusterCost(*counted) : ClusterCost(ByTime{time_model_of(machine), compile_options.known, &tiling});
+  const ClusterCost cost = counted
+                               ? ClusterCost(*counted)
+                               : ClusterCost(ByTime{time_model_of(machine), compile_options.known, &tiling});
   const double costs = c.proof ? c.proof->cost : cost_of(c.program, lists, cost);
   const std::string letter(1, counted ? letter_of(*counted) : 'f');
   if (options.json) {

@@ -34,7 +34,7 @@ void add_preprocessor(CLI::App& app, Source& source);
 
 /// Adds --cluster, and what it says to the options of a compilation.
 struct ClusterWish {
-  std::string way = "greedy", cost = "f";
+  std::string way = "optimal", cost = "f";
 };
 void add_clusters(CLI::App& app, ClusterWish& wish);
 void set_clusters(const ClusterWish& wish, Options& options);

@@ -31,8 +31,7 @@ class Drawing {
 
   std::string text() {
     std::string text =
-        fmt::format("digraph {} {{\n  node [shape=box, fontname=Helvetica];\n",
-                    in_quotes(program_.name));
+        fmt::format("digraph {} {{\n  node [shape=box, fontname=Helvetica];\n", in_quotes(program_.name));
     for (const Input& input : program_.inputs) {
       maker_[input.array] = {program_[input.array].name, ""};
       text += fmt::format("  {} [shape=ellipse];\n", in_quotes(program_[input.array].name));
@@ -56,8 +55,9 @@ class Drawing {
       for (const Cluster& cluster : block->clusters) {
         const int box = ++boxes_;
         const std::string label = has_loop(cluster) ? fmt::format("pass {}", ++passes_) : "no loop";
-        text += fmt::format("{}subgraph cluster_{} {{\n{}  label={}; style=\"rounded,filled\"; color=grey90;\n",
-                            indent, box, indent, in_quotes(label));
+        text +=
+            fmt::format("{}subgraph cluster_{} {{\n{}  label={}; style=\"rounded,filled\"; color=grey90;\n",
+                        indent, box, indent, in_quotes(label));
         for (const Instance& instance : cluster.instances)
           for (const std::string& name : instance.stages) {
             const auto found = by_name.find(name);
@@ -86,8 +86,8 @@ class Drawing {
                     is_result ? ", style=bold" : "", left_out ? ", style=dashed" : "");
     int branch = 0;
     for (const Block* inner : blocks_of(stage)) {
-      text += fmt::format("{}subgraph cluster_{} {{\n{}  label={}; style=rounded; color=grey50;\n", indent, ++boxes_,
-                          indent, in_quotes(branch == 0 ? stage.name : stage.name + ", otherwise"));
+      text += fmt::format("{}subgraph cluster_{} {{\n{}  label={}; style=rounded; color=grey50;\n", indent,
+                          ++boxes_, indent, in_quotes(branch == 0 ? stage.name : stage.name + ", otherwise"));
       text += list(stage.name, branch++, inner->stages, indent + "  ") + indent + "}\n";
     }
     return text;

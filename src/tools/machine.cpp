@@ -52,9 +52,13 @@ int show_machine(const MachineOptions& options) {
   if (options.fit) {
     const bench::Fit fit = bench::fit_time_model(known.machine, {.progress = measure.progress});
     if (terminal) fmt::print(stderr, "\r{:75}\r", "");
-    known.machine.fitted = fit.fitted;
-    keep(known);
     if (!options.json) fmt::print("{}\n", to_string(fit));
+    if (const std::string why = bench::why_not_kept(fit); !why.empty()) {
+      fmt::print(stderr, "warning: the fit is not kept: {}; try again when the machine is idle\n", why);
+    } else {
+      known.machine.fitted = fit.fitted;
+      keep(known);
+    }
   }
   if (!known.warning.empty()) fmt::print(stderr, "warning: the rates are not kept: {}\n", known.warning);
   if (options.json) {

@@ -129,6 +129,7 @@ int run(const RunOptions& options) {
     if (!options.plan.empty()) compile_options.plan = plan_from_json(read_file(options.plan));
     set_clusters(options.wish, compile_options);
     compile_options.known = known_sizes(*program, inputs);
+    compile_options.keep_plans = true;
     const Machine machine = this_machine(cache_directory(), Measure::Never).machine;
     lap("read the machine");
     Compilation compilation = compile(program, machine, compile_options);

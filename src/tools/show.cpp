@@ -115,6 +115,7 @@ int show(const ShowOptions& options) {
     Options compile_options;
     if (!options.plan.empty()) compile_options.plan = plan_from_json(read_file(options.plan));
     set_clusters(options.wish, compile_options);
+    compile_options.keep_plans = true;
     compile_options.known = known_sizes(options.sizes, *program);
     compile_options.stop_after = !options.after.empty() ? options.after : form.since;
     compilation = compile(program, this_machine(cache_directory(), Measure::Never).machine, compile_options);

@@ -53,7 +53,7 @@ void add_preprocessor(CLI::App& app, Source& source) {
 void add_clusters(CLI::App& app, ClusterWish& wish) {
   app.add_option(
          "--cluster", wish.way,
-         "Stages that share a pass: greedy, optimal, none to fuse nothing at all, or, to compare, pairs from "
+         "Stages that share a pass: optimal, greedy, none to fuse nothing at all, or, to compare, pairs from "
          "the first or the last stages on (greedy-top, greedy-bottom) and what isl's scheduler fuses "
          "(minfuse, "
          "smartfuse, maxfuse)")
