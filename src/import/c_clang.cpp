@@ -63,6 +63,8 @@ struct ClangFunctions {
   TWILL_CLANG(getTypeSpelling);
   TWILL_CLANG(isConstQualifiedType);
   TWILL_CLANG(isRestrictQualifiedType);
+  TWILL_CLANG(isVolatileQualifiedType);
+  TWILL_CLANG(Cursor_getStorageClass);
   TWILL_CLANG(getCursorExtent);
   TWILL_CLANG(getCursorLocation);
   TWILL_CLANG(getRangeStart);
@@ -155,6 +157,11 @@ std::string Clang::type_text(CXType type) const { return f_->text(f_->getTypeSpe
 CXType Clang::canonical(CXType type) const { return f_->getCanonicalType(type); }
 bool Clang::is_const(CXType type) const { return f_->isConstQualifiedType(type) != 0; }
 bool Clang::is_restrict(CXType type) const { return f_->isRestrictQualifiedType(type) != 0; }
+bool Clang::is_volatile(CXType type) const { return f_->isVolatileQualifiedType(type) != 0; }
+bool Clang::is_static(CXCursor variable) const {
+  const auto storage = f_->Cursor_getStorageClass(variable);
+  return storage == CX_SC_Static || storage == CX_SC_Extern;
+}
 long long Clang::array_size(CXType type) const { return f_->getArraySize(type); }
 CXCursor Clang::initializer(CXCursor variable) const { return f_->Cursor_getVarDeclInitializer(variable); }
 long long Clang::enum_value(CXCursor constant) const { return f_->getEnumConstantDeclValue(constant); }

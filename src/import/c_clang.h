@@ -43,6 +43,8 @@ class Clang {
   std::string type_text(CXType type) const;
   bool is_const(CXType type) const;
   bool is_restrict(CXType type) const;
+  bool is_volatile(CXType type) const;
+  bool is_static(CXCursor variable) const;
   long long array_size(CXType type) const;  // -1: not a constant
   CXCursor initializer(CXCursor variable) const;
   long long enum_value(CXCursor constant) const;

@@ -203,13 +203,11 @@ std::vector<Tree> Reader::shape(CXCursor cursor) {
              "write them in brackets: A[n][m]");
     const CXCursor size = sizes[next++];
     // An argument that changes later is what it was when the function began.
-    const Tree extent = tidy(nest_, widen(rewrite(expression(size), [&](const Tree& node) -> Tree {
-                               if (node->kind != Kind::Read || !nest_.array(node->id).is_value) return {};
-                               return make({.kind = Kind::Param,
-                                            .type = node->type,
-                                            .place = node->place,
-                                            .id = nest_.array(node->id).param});
-                             })));
+    const Tree extent = position(rewrite(expression(size), [&](const Tree& node) -> Tree {
+      if (node->kind != Kind::Read || !nest_.array(node->id).is_value) return {};
+      return make(
+          {.kind = Kind::Param, .type = node->type, .place = node->place, .id = nest_.array(node->id).param});
+    }));
     if (!affine_of(nest_, extent))
       refuse("E0805", size,
              fmt::format("the extent '{}' of '{}' is no sum of parameters and constants", source(size),
@@ -225,6 +223,7 @@ void Reader::parameter(CXCursor cursor) {
   CXType type = clang_.declared_type(cursor);
   const CXType canonical = clang_.type(cursor);
   const unsigned key = clang_.location(cursor);
+  check_storage(cursor);
   if (const auto type_of_scalar = scalar(canonical)) {
     nest_.params.push_back({name, *type_of_scalar, false, place(cursor)});
     const int param = static_cast<int>(nest_.params.size()) - 1;
@@ -255,6 +254,7 @@ void Reader::parameter(CXCursor cursor) {
          inner.kind == CXType_IncompleteArray)
     inner = clang_.element(inner);
   array.is_const = clang_.is_const(inner);
+  array.c_type = clang_.type_text(inner);
   CXType element = inner;
   if (!scalar(element)) {
     // A typedef, or something that is no number.
@@ -272,10 +272,34 @@ void Reader::parameter(CXCursor cursor) {
   variables_[key] = {Variable::Kind::Array, id, {}};
 }
 
+/// Variables are what the function makes of them, in every call anew.
+void Reader::check_storage(CXCursor variable) const {
+  const std::string name = clang_.spelling(variable);
+  CXType type = clang_.type(variable);
+  const auto is_array = [](CXType t) {
+    return t.kind == CXType_ConstantArray || t.kind == CXType_VariableArray ||
+           t.kind == CXType_IncompleteArray;
+  };
+  bool is_volatile = clang_.is_volatile(type);
+  while (type.kind == CXType_Pointer || is_array(type)) {
+    type = type.kind == CXType_Pointer ? clang_.pointee(type) : clang_.canonical(clang_.element(type));
+    is_volatile = is_volatile || clang_.is_volatile(type);
+  }
+  if (is_volatile)
+    refuse("E0814", variable,
+           fmt::format("'{}' is volatile: every access to it must happen, in the order of the text", name),
+           "leave the word out if nothing but this function changes it meanwhile");
+  if (clang_.is_static(variable) && !clang_.is_const(type))
+    refuse("E0814", variable,
+           fmt::format("'{}' is no variable of this call: it has a value before and after it", name),
+           "hand it to the function as an argument, such as int *calls");
+}
+
 void Reader::declare(CXCursor cursor, std::vector<Item>& items) {
   for (const CXCursor child : clang_.children(cursor)) {
     if (child.kind != CXCursor_VarDecl)
       refuse("E0804", child, fmt::format("'{}' is no declaration of a variable", source(child)));
+    check_storage(child);
     const std::string name = clang_.spelling(child);
     const CXType type = clang_.type(child);
     const unsigned key = clang_.location(child);
@@ -287,9 +311,9 @@ void Reader::declare(CXCursor cursor, std::vector<Item>& items) {
     if (const auto number = scalar(type)) {
       // A name for a number that never changes.
       if (has_value && !assigned_.contains(key) && !is_float(*number) && *number != Scalar::Bool) {
-        const Tree value = widen(expression(first));
+        const Tree value = convert(expression(first), *number);
         if (affine_of(nest_, value)) {
-          variables_[key] = {Variable::Kind::Name, -1, cast(value, *number)};
+          variables_[key] = {Variable::Kind::Name, -1, exactly(tidy(nest_, widen(value)), *number)};
           continue;
         }
       }
@@ -299,7 +323,7 @@ void Reader::declare(CXCursor cursor, std::vector<Item>& items) {
       if (has_value) {
         Assign assign;
         assign.array = id;
-        assign.value = cast(expression(first), *number);
+        assign.value = convert(expression(first), *number);
         assign.place = place(child);
         add(std::move(assign), items);
       }

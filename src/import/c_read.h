@@ -74,6 +74,7 @@ class Reader {
   // ---- declarations (c_read.cpp)
   void parameter(CXCursor cursor);
   void declare(CXCursor cursor, std::vector<Item>& items);
+  void check_storage(CXCursor variable) const;
   void find_assigned(CXCursor body);
   std::vector<Tree> shape(CXCursor cursor);
   void find_sizes();
@@ -102,6 +103,8 @@ class Reader {
   LoopHead loop_start(CXCursor start);
   std::int64_t loop_step(CXCursor advance, const LoopHead& head);
   Tree loop_range(CXCursor test, const LoopHead& head, int id);
+  void open(int loop, const Tree& value, Scalar type);
+  void close();
   bool is_variable(CXCursor cursor, unsigned key) const;
   void check_bounds_stay(const std::vector<Item>& body, int loop, CXCursor cursor);
 
@@ -117,7 +120,6 @@ class Reader {
   std::string binary_operator(const std::vector<CXCursor>& parts) const;
   CXCursor plain(CXCursor cursor) const;  // without parentheses and implicit conversions
   std::optional<std::int64_t> constant(CXCursor cursor);
-  poly::Condition facts() const;
   /// The element that an expression names.
   struct Element {
     int array = -1;
@@ -125,8 +127,33 @@ class Reader {
   };
   std::optional<Element> element(CXCursor cursor);
   Tree index(CXCursor cursor, int array);
-  /// Whole numbers of indices and parameters are computed with 64 bits.
+
+  // ---- types of integers (c_read_convert.cpp)
+  /// What holds where the reader is: loops, guards, and what types say about arguments and indices.
+  poly::Condition facts() const;
+  bool is_never_negative(const poly::Affine& value) const;
+  /// Whether a type holds this value, wherever the reader is.
+  bool fits(const poly::Affine& value, Scalar type) const;
+  static poly::Condition range_of_type(const poly::Affine& value, Scalar type);
+  /// An affine form that is equal to the tree's value modulo 2^(8 bytes).
+  std::optional<poly::Affine> modulo(const Tree& tree, int bytes) const;
+  /// As C converts; marked as exact if that is known.
+  Tree convert(const Tree& tree, Scalar to) const;
+  /// An unsigned sum, difference or product as an exact one, if it is known not to wrap around.
+  Tree wrap(const Tree& tree) const;
+  /// The value of an integer with 64 bits.
   Tree widen(const Tree& tree) const;
+  /// The same for a number that is known not to be negative, as subscripts and extents are: one that wraps
+  /// around to less than zero, or from there to far beyond all arrays, is undefined in C.
+  Tree position(const Tree& tree) const;
+  /// The same for the ends of a loop. What has wrapped around to 2^63 or more is, as a lower end, more than
+  /// any upper one; no loop reaches it as an upper end.
+  Tree lower_end(const Tree& tree) const;
+  Tree upper_end(const Tree& tree) const;
+  /// Whether types change a value in it.
+  bool is_converted(const Tree& tree) const;
+  /// Two integers or floats, compared in their common type.
+  Tree compare(const std::string& op, const Tree& a, const Tree& b, Scalar type, const Place& at) const;
 
   const Clang& clang_;
   const Lines& lines_;
@@ -134,6 +161,7 @@ class Reader {
   std::map<unsigned, Variable> variables_;  // by the offset of their declaration
   std::map<unsigned, CXCursor> assigned_;   // scalars that are assigned somewhere
   std::vector<int> open_loops_;
+  std::vector<poly::Condition> open_ranges_;  // of the variables of open loops, by their types
   std::vector<Tree> guards_;
   States* states_ = nullptr;
 };

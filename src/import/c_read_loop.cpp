@@ -12,6 +12,7 @@ namespace twill::c {
 struct Reader::LoopHead {
   unsigned key = 0;  // of the variable that counts
   std::string name;
+  Scalar type = Scalar::I32;
   Tree first;           // its first value
   std::int64_t by = 0;  // what is added in every step
 };
@@ -30,9 +31,11 @@ Reader::LoopHead Reader::loop_start(CXCursor start) {
       refuse("E0811", start, "this loop declares more than its index", "write for (int i = lo; i < hi; i++)");
     head.key = clang_.location(sides[0]);
     head.name = clang_.spelling(sides[0]);
-    if (const auto type = scalar(clang_.type(sides[0])); !type || is_float(*type))
+    const auto type = scalar(clang_.type(sides[0]));
+    if (!type || !is_integer(*type))
       refuse("E0811", start, fmt::format("the loop index '{}' is no integer", head.name));
-    head.first = widen(expression(clang_.initializer(sides[0])));
+    head.type = *type;
+    head.first = convert(expression(clang_.initializer(sides[0])), head.type);
     return head;
   }
   const bool assigns = start.kind == CXCursor_BinaryOperator && sides.size() == 2 &&
@@ -51,7 +54,8 @@ Reader::LoopHead Reader::loop_start(CXCursor start) {
   if (known->kind == Variable::Kind::Index && known->value)
     refuse("E0811", start, fmt::format("the loop index '{}' is that of a loop around this one", head.name),
            "give each loop an index of its own");
-  head.first = widen(expression(sides[1]));
+  head.type = scalar(clang_.type(target)).value_or(Scalar::I32);
+  head.first = convert(expression(sides[1]), head.type);
   return head;
 }
 
@@ -99,29 +103,46 @@ Tree Reader::loop_range(CXCursor test, const LoopHead& head, int id) {
            fmt::format("'{}' does not compare the loop index '{}' with a bound", source(test), head.name),
            "write i < hi");
   if (right && op[0] != '!') op[0] = op[0] == '<' ? '>' : '<';
-  const Tree bound = widen(expression(ends[left ? 1 : 0]));
+  const Tree written = expression(ends[left ? 1 : 0]);
+  if (!is_integer(written->type))
+    refuse("E0811", test, fmt::format("the bound of the loop over '{}' is no integer", head.name),
+           fmt::format("convert it: (int){}", source(ends[left ? 1 : 0])));
   const bool up = head.by > 0;
   const std::int64_t size = up ? head.by : -head.by;
   if (op == "!=" ? size != 1 : (op[0] == '<') != up)
     refuse("E0811", test, fmt::format("the loop over '{}' counts away from its bound", head.name),
            "count up to an upper bound or down to a lower one, by one with !=");
+  if (is_unsigned(written->type) && is_signed(head.type) && op != "!=") {
+    const auto first = affine_of(nest_, head.first);
+    if (!first || !is_never_negative(*first))
+      refuse("E0811", test,
+             fmt::format("'{}' compares as unsigned numbers, and '{}' may be less than zero", source(test),
+                         head.name),
+             fmt::format("compare as numbers with a sign: (int){}", source(ends[left ? 1 : 0])));
+  }
   const Place at = nest_.loop(id).place;
+  const Tree start = op == "!=" ? widen(head.first)
+                     : up       ? lower_end(head.first)
+                                : upper_end(head.first),
+             bound = op == "!=" ? widen(written)
+                     : up       ? upper_end(written)
+                                : lower_end(written);
   const auto sum = [&](const Tree& a, const Tree& b) { return apply("+", {a, b}, Scalar::I64, at); };
   const auto difference = [&](const Tree& a, const Tree& b) { return apply("-", {a, b}, Scalar::I64, at); };
   const bool inclusive = op == "<=" || op == ">=";
-  Tree lo = head.first, hi = inclusive ? sum(bound, integer(1, at)) : bound, value = index_of(id, at);
+  Tree lo = start, hi = inclusive ? sum(bound, integer(1, at)) : bound, value = index_of(id, at);
   if (head.by != 1) {
     // Steps are counted: i = first + by * step.
-    Tree distance = up ? difference(bound, head.first) : difference(head.first, bound);
+    Tree distance = up ? difference(bound, start) : difference(start, bound);
     if (inclusive) distance = sum(distance, integer(1, at));
     lo = integer(0, at);
     hi = size == 1
              ? distance
              : apply("floor_div", {sum(distance, integer(size - 1, at)), integer(size, at)}, Scalar::I64, at);
     const Tree way = apply("*", {integer(size, at), value}, Scalar::I64, at);
-    value = up ? sum(head.first, way) : difference(head.first, way);
+    value = up ? sum(start, way) : difference(start, way);
   }
-  bool affine = true, data = false;
+  bool affine = true, data = is_converted(head.first) || is_converted(written);
   for (const Tree& end : {lo, hi}) {
     affine = affine && affine_of(nest_, end);
     visit(nest_, end, [&](const Tree& node) { data = data || node->kind == Kind::Read; });
@@ -138,6 +159,17 @@ Tree Reader::loop_range(CXCursor test, const LoopHead& head, int id) {
   return tidy(nest_, value);
 }
 
+void Reader::open(int loop, const Tree& value, Scalar type) {
+  const auto affine = affine_of(nest_, value);
+  open_loops_.push_back(loop);
+  open_ranges_.push_back(affine ? range_of_type(*affine, type) : poly::Condition());
+}
+
+void Reader::close() {
+  open_loops_.pop_back();
+  open_ranges_.pop_back();
+}
+
 void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
   const auto parts = clang_.children(cursor);
   if (states_)
@@ -151,9 +183,9 @@ void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
   inner->loop = nest_.add_loop({head.name, {}, {}, place(cursor)});
   const Tree value = loop_range(plain(parts[1]), head, inner->loop);
   variables_[head.key] = {Variable::Kind::Index, -1, value};
-  open_loops_.push_back(inner->loop);
+  open(inner->loop, value, head.type);
   statement(parts[3], inner->body);
-  open_loops_.pop_back();
+  close();
   variables_[head.key] = {Variable::Kind::Index, -1, {}};
   check_bounds_stay(inner->body, inner->loop, cursor);
   items.emplace_back(std::move(inner));
@@ -203,7 +235,8 @@ bool Reader::counted_while(CXCursor cursor, std::vector<Item>& items) {
 
   const Variable before = *known;
   const int array = known->id;
-  LoopHead head{key, clang_.spelling(counter), widen(read_of(nest_, array, {}, place(counter))), 1};
+  LoopHead head{key, clang_.spelling(counter), nest_.array(array).type,
+                read_of(nest_, array, {}, place(counter)), 1};
   // Where the line before says what it starts with, the loop starts with that.
   if (const Assign* start = items.empty() ? nullptr : std::get_if<Assign>(&items.back());
       start && start->array == array && !start->guard) {
@@ -211,23 +244,23 @@ bool Reader::counted_while(CXCursor cursor, std::vector<Item>& items) {
     visit(nest_, start->value, [&](const Tree& node) {
       reads_itself = reads_itself || (node->kind == Kind::Read && node->id == array);
     });
-    if (!reads_itself) head.first = widen(start->value);
+    if (!reads_itself) head.first = start->value;
   }
   auto inner = std::make_shared<For>();
   inner->loop = nest_.add_loop({head.name, {}, {}, place(cursor)});
   const Tree value = loop_range(test, head, inner->loop);
   variables_[key] = {Variable::Kind::Index, -1, value};
-  open_loops_.push_back(inner->loop);
+  open(inner->loop, value, head.type);
   for (const CXCursor at : rest) statement(at, inner->body);
-  open_loops_.pop_back();
+  close();
   variables_[key] = before;
   check_bounds_stay(inner->body, inner->loop, cursor);
-  const Tree end = nest_.loop(inner->loop).hi;
+  const Tree lo = nest_.loop(inner->loop).lo, end = nest_.loop(inner->loop).hi;
   items.emplace_back(std::move(inner));
   Assign last;
   last.array = array;
   last.place = place(cursor);
-  last.value = apply("max", {head.first, end}, Scalar::I64, last.place);
+  last.value = apply("max", {lo, end}, Scalar::I64, last.place);
   add(std::move(last), items);
   return true;
 }

@@ -112,7 +112,7 @@ void Reader::assign(CXCursor target, const std::string& op, CXCursor value, CXCu
     const Tree old = state ? state : read_of(nest_, to->array, to->at, place(target));
     right = operate(op, old, right, at);
   }
-  assign.value = type == Scalar::Bool ? truth(right) : cast(right, type);
+  assign.value = type == Scalar::Bool ? truth(right) : convert(right, type);
   if (states_) {
     states_->now[to->array] = assign.value;
     return;
@@ -138,7 +138,7 @@ void Reader::step(CXCursor cursor, const std::string& op, CXCursor target, std::
   const Tree state = state_of(to->array);
   const Tree old = state ? state : read_of(nest_, to->array, to->at, place(target));
   assign.value =
-      cast(operate(op, old, integer(1, place(cursor), Scalar::I32), cursor), nest_.array(to->array).type);
+      convert(operate(op, old, integer(1, place(cursor), Scalar::I32), cursor), nest_.array(to->array).type);
   if (states_) {
     states_->now[to->array] = assign.value;
     return;

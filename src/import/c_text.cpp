@@ -351,8 +351,7 @@ class Writer {
   AstPtr conversion(const Tree& t) {
     // An integer that is an index or a size is what it is, whatever C's type for it.
     Tree inner = t->args[0];
-    if (inner->kind == Kind::Cast && !is_float(inner->type) && inner->args[0]->kind == Kind::Index)
-      inner = inner->args[0];
+    if (is_exact(inner) && inner->args[0]->kind == Kind::Index) inner = inner->args[0];
     if (inner->kind == Kind::Index && t->type == Scalar::I64) return tree(inner);
     const std::string to(info(t->type).name);
     if (inner->kind == Kind::Param && nest_.params[static_cast<std::size_t>(inner->id)].is_size) {
