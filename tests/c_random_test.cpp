@@ -78,9 +78,12 @@ class NestWriter {
         "for (int {0} = 1; {0} < n; {0} += 2)"};
     static const char* const inner[] = {"for (int {0} = 1; {0} < {1}; {0}++)",
                                         "for (int {0} = {1}; {0} < n; {0}++)",
-                                        "for (int {0} = {1} - 1; {0} >= 1; {0}--)"};
+                                        "for (int {0} = {1} - 1; {0} >= 1; {0}--)",
+                                        "for (int {0} = 1; {0} < n && {0} < {1}; {0}++)",
+                                        "for (int {0} = 1; {0} <= ({1} < m ? {1} : m); {0}++)",
+                                        "for (int {0} = ({1} > 2 ? {1} : 2); {0} < n; {0}++)"};
     const bool triangle = !indices_.empty() && pick(3) == 0;
-    std::string head = (triangle ? fmt::format(fmt::runtime(inner[pick(3)]), index, an_index())
+    std::string head = (triangle ? fmt::format(fmt::runtime(inner[pick(6)]), index, an_index())
                                  : fmt::format(fmt::runtime(outer[pick(5)]), index));
     // Counting down from what may be less than zero needs a sign.
     static const char* const types[] = {"unsigned", "unsigned long", "long", "short"};

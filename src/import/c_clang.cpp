@@ -54,6 +54,7 @@ struct ClangFunctions {
   TWILL_CLANG(getCString);
   TWILL_CLANG(disposeString);
   TWILL_CLANG(getCursorReferenced);
+  TWILL_CLANG(getCursorDefinition);
   TWILL_CLANG(getCursorType);
   TWILL_CLANG(getCanonicalType);
   TWILL_CLANG(getArrayElementType);
@@ -146,6 +147,7 @@ std::vector<CXCursor> Clang::children(CXCursor cursor) const {
 
 std::string Clang::spelling(CXCursor cursor) const { return f_->text(f_->getCursorSpelling(cursor)); }
 CXCursor Clang::referenced(CXCursor cursor) const { return f_->getCursorReferenced(cursor); }
+CXCursor Clang::definition(CXCursor cursor) const { return f_->getCursorDefinition(referenced(cursor)); }
 CXType Clang::declared_type(CXCursor cursor) const { return f_->getCursorType(cursor); }
 CXType Clang::type(CXCursor cursor) const { return f_->getCanonicalType(f_->getCursorType(cursor)); }
 CXType Clang::element(CXType type) const { return f_->getArrayElementType(type); }

@@ -34,6 +34,8 @@ class Clang {
   std::vector<CXCursor> children(CXCursor cursor) const;
   std::string spelling(CXCursor cursor) const;
   CXCursor referenced(CXCursor cursor) const;
+  /// Of a function that is referred to; of another kind if the text has none.
+  CXCursor definition(CXCursor cursor) const;
   CXType type(CXCursor cursor) const;  // canonical
   CXType element(CXType type) const;   // of an array, canonical
   CXType pointee(CXType type) const;

@@ -355,11 +355,19 @@ Known condition_of(const Nest& nest, const Tree& tree) {
 Known range_of(const Nest& nest, int id) {
   const Loop& loop = nest.loop(id);
   const Affine index = var_of_loop(id);
-  const auto lo = affine_of(nest, loop.lo), hi = affine_of(nest, loop.hi);
   Known known;
-  if (lo) known.condition = poly::at_most(*lo, index);
-  if (hi) known.condition = std::move(known.condition) && poly::less(index, *hi);
-  known.exact = lo && hi;
+  const std::function<void(const Tree&, bool)> look = [&](const Tree& end, bool lower) {
+    if (end->kind == Kind::Apply && end->op == (lower ? "max" : "min")) {
+      for (const Tree& part : end->args) look(part, lower);
+    } else if (const auto bound = affine_of(nest, end)) {
+      known.condition =
+          std::move(known.condition) && (lower ? poly::at_most(*bound, index) : poly::less(index, *bound));
+    } else {
+      known.exact = false;
+    }
+  };
+  look(loop.lo, true);
+  look(loop.hi, false);
   return known;
 }
 

@@ -81,7 +81,7 @@ struct Array {
 
 struct Loop {
   std::string name;
-  Tree lo, hi;  // lo <= index < hi
+  Tree lo, hi;  // lo <= index < hi; the largest, or the smallest, of several
   Place place;
 };
 

@@ -299,54 +299,58 @@ void Reader::declare(CXCursor cursor, std::vector<Item>& items) {
   for (const CXCursor child : clang_.children(cursor)) {
     if (child.kind != CXCursor_VarDecl)
       refuse("E0804", child, fmt::format("'{}' is no declaration of a variable", source(child)));
-    check_storage(child);
-    const std::string name = clang_.spelling(child);
-    const CXType type = clang_.type(child);
-    const unsigned key = clang_.location(child);
-    const CXCursor first = clang_.initializer(child);
-    const bool has_value = first.kind != CXCursor_InvalidFile && clang_.span(first).end > 0;
-    Array array;
-    array.name = name;
-    array.place = place(child);
-    if (const auto number = scalar(type)) {
-      // A name for a number that never changes.
-      if (has_value && !assigned_.contains(key) && !is_float(*number) && *number != Scalar::Bool) {
-        const Tree value = convert(expression(first), *number);
-        if (affine_of(nest_, value)) {
-          variables_[key] = {Variable::Kind::Name, -1, exactly(tidy(nest_, widen(value)), *number)};
-          continue;
-        }
-      }
-      array.type = *number;
-      const int id = nest_.add_array(std::move(array));
-      variables_[key] = {Variable::Kind::Array, id, {}};
-      if (has_value) {
-        Assign assign;
-        assign.array = id;
-        assign.value = convert(expression(first), *number);
-        assign.place = place(child);
-        add(std::move(assign), items);
-      }
-      continue;
-    }
-    if (type.kind == CXType_Pointer)
-      refuse("E0806", child,
-             fmt::format("'{}' is a pointer: what it leads to may be part of another array", name),
-             "use the array that it points to by its own name");
-    array.shape = shape(child);
-    CXType element = clang_.declared_type(child);
-    while (element.kind == CXType_ConstantArray || element.kind == CXType_VariableArray)
-      element = clang_.element(element);
-    const auto number = scalar(clang_.canonical(element));
-    if (array.shape.empty() || !number)
-      refuse("E0805", child,
-             fmt::format("'{}' is {}, which is neither a number nor an array of numbers", name,
-                         clang_.type_text(type)));
-    array.type = *number;
-    if (has_value)
-      refuse("E0805", first, fmt::format("the array '{}' has initial values", name), "assign them in a loop");
-    variables_[key] = {Variable::Kind::Array, nest_.add_array(std::move(array)), {}};
+    declare_variable(child, items);
   }
+}
+
+void Reader::declare_variable(CXCursor cursor, std::vector<Item>& items) {
+  check_storage(cursor);
+  const std::string name = clang_.spelling(cursor);
+  const CXType type = clang_.type(cursor);
+  const unsigned key = clang_.location(cursor);
+  const CXCursor first = clang_.initializer(cursor);
+  const bool has_value = first.kind != CXCursor_InvalidFile && clang_.span(first).end > 0;
+  Array array;
+  array.name = name;
+  array.place = place(cursor);
+  if (const auto number = scalar(type)) {
+    // A name for a number that never changes.
+    if (has_value && !assigned_.contains(key) && !is_float(*number) && *number != Scalar::Bool) {
+      const Tree value = convert(expression(first), *number);
+      if (affine_of(nest_, value)) {
+        variables_[key] = {Variable::Kind::Name, -1, exactly(tidy(nest_, widen(value)), *number)};
+        return;
+      }
+    }
+    array.type = *number;
+    const int id = nest_.add_array(std::move(array));
+    variables_[key] = {Variable::Kind::Array, id, {}};
+    if (has_value) {
+      Assign assign;
+      assign.array = id;
+      assign.value = convert(expression(first), *number);
+      assign.place = place(cursor);
+      add(std::move(assign), items);
+    }
+    return;
+  }
+  if (type.kind == CXType_Pointer)
+    refuse("E0806", cursor,
+           fmt::format("'{}' is a pointer: what it leads to may be part of another array", name),
+           "use the array that it points to by its own name");
+  array.shape = shape(cursor);
+  CXType element = clang_.declared_type(cursor);
+  while (element.kind == CXType_ConstantArray || element.kind == CXType_VariableArray)
+    element = clang_.element(element);
+  const auto number = scalar(clang_.canonical(element));
+  if (array.shape.empty() || !number)
+    refuse("E0805", cursor,
+           fmt::format("'{}' is {}, which is neither a number nor an array of numbers", name,
+                       clang_.type_text(type)));
+  array.type = *number;
+  if (has_value)
+    refuse("E0805", first, fmt::format("the array '{}' has initial values", name), "assign them in a loop");
+  variables_[key] = {Variable::Kind::Array, nest_.add_array(std::move(array)), {}};
 }
 
 /// Integer parameters that stand alone as an extent of an argument, or with a constant added, are sizes: the

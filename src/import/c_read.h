@@ -74,6 +74,7 @@ class Reader {
   // ---- declarations (c_read.cpp)
   void parameter(CXCursor cursor);
   void declare(CXCursor cursor, std::vector<Item>& items);
+  void declare_variable(CXCursor cursor, std::vector<Item>& items);
   void check_storage(CXCursor variable) const;
   void find_assigned(CXCursor body);
   std::vector<Tree> shape(CXCursor cursor);
@@ -97,12 +98,28 @@ class Reader {
   struct States;
   Tree state_of(int array) const;
 
-  // ---- loops (c_read_loop.cpp)
-  struct LoopHead;
+  // ---- loops (c_read_loop.cpp; c_read_bounds.cpp: how far they reach)
+  struct LoopHead {
+    unsigned key = 0;  // of the variable that counts
+    std::string name;
+    Scalar type = Scalar::I32;
+    Tree first;           // its first value
+    std::int64_t by = 0;  // what is added in every step
+  };
   void loop(CXCursor cursor, std::vector<Item>& items);
   LoopHead loop_start(CXCursor start);
   std::int64_t loop_step(CXCursor advance, const LoopHead& head);
-  Tree loop_range(CXCursor test, const LoopHead& head, int id);
+  unsigned changed_by(CXCursor part) const;
+  std::vector<CXCursor> operands(CXCursor cursor, const std::string& op) const;
+  /// `i < bound`, with the variable to the left.
+  struct LoopEnd {
+    std::string op;
+    Tree bound;
+  };
+  LoopEnd loop_end(CXCursor test, const LoopHead& head);
+  std::vector<Tree> among(const Tree& tree, const std::string& word) const;
+  Tree loop_range(const std::vector<CXCursor>& tests, const LoopHead& head, int id);
+  bool mentions(CXCursor at, unsigned key) const;
   void open(int loop, const Tree& value, Scalar type);
   void close();
   bool is_variable(CXCursor cursor, unsigned key) const;
@@ -116,6 +133,16 @@ class Reader {
   Tree binary(CXCursor cursor);
   Tree call(CXCursor cursor);
   Tree subscript(CXCursor cursor);
+
+  // ---- calls of functions of the same text (c_read_call.cpp)
+  struct Callee;
+  Callee callee(CXCursor call) const;
+  void bind(const Callee& callee, CXCursor call, std::vector<Item>* items);
+  bool is_seen_alike(CXCursor parameter, const Array& array);
+  Tree name_for(const Tree& value);
+  Tree inlined(CXCursor call);
+  void inline_statement(CXCursor call, std::vector<Item>& items);
+  Tree value_of(const std::vector<CXCursor>& statements, Scalar type, CXCursor call);
   Tree operate(const std::string& op, Tree a, Tree b, CXCursor cursor);
   std::string binary_operator(const std::vector<CXCursor>& parts) const;
   CXCursor plain(CXCursor cursor) const;  // without parentheses and implicit conversions
@@ -150,8 +177,13 @@ class Reader {
   /// any upper one; no loop reaches it as an upper end.
   Tree lower_end(const Tree& tree) const;
   Tree upper_end(const Tree& tree) const;
+  /// Whether two integers are the same, whatever their types.
+  bool is_same_value(const Tree& a, const Tree& b) const;
   /// Whether types change a value in it.
   bool is_converted(const Tree& tree) const;
+  /// Whether an index that is not affine depends on data, on a choice or on such a type, and is not just a
+  /// product.
+  bool is_found_when_running(const Tree& tree) const;
   /// Two integers or floats, compared in their common type.
   Tree compare(const std::string& op, const Tree& a, const Tree& b, Scalar type, const Place& at) const;
 
@@ -164,6 +196,8 @@ class Reader {
   std::vector<poly::Condition> open_ranges_;  // of the variables of open loops, by their types
   std::vector<Tree> guards_;
   States* states_ = nullptr;
+  std::vector<unsigned> open_calls_;                   // of which functions: where their definitions are
+  std::vector<std::pair<int, Tree>>* lets_ = nullptr;  // values of a call that have names
 };
 
 }  // namespace twill::c

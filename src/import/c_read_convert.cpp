@@ -190,12 +190,27 @@ Tree Reader::lower_end(const Tree& tree) const {
                 integer(far, tree->place), value);
 }
 
+bool Reader::is_same_value(const Tree& a, const Tree& b) const {
+  const auto x = affine_of(nest_, a), y = affine_of(nest_, b);
+  if (x || y) return x == y;
+  return same(a, b) || same(widen(a), widen(b));
+}
+
 bool Reader::is_converted(const Tree& tree) const {
   bool found = false;
   visit(nest_, tree, [&](const Tree& node) {
     found = found || is_wrapping(node) ||
             (node->kind == Kind::Cast && is_integer(node->type) && is_integer(node->args[0]->type) &&
-             !is_exact(node) && !keeps(node->args[0]->type, node->type));
+             !is_exact(node));
+  });
+  return found;
+}
+
+bool Reader::is_found_when_running(const Tree& tree) const {
+  bool found = is_converted(tree);
+  visit(nest_, tree, [&](const Tree& node) {
+    found = found || node->kind == Kind::Read || node->kind == Kind::Local || node->kind == Kind::Choose ||
+            node->op == "min" || node->op == "max";
   });
   return found;
 }

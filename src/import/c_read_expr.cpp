@@ -54,8 +54,8 @@ constexpr LibraryFunction library[] = {
     {"tan", "tan", 1},     {"asin", "asin", 1},   {"acos", "acos", 1},   {"atan", "atan", 1},
     {"sinh", "sinh", 1},   {"cosh", "cosh", 1},   {"tanh", "tanh", 1},   {"erf", "erf", 1},
     {"floor", "floor", 1}, {"ceil", "ceil", 1},   {"trunc", "trunc", 1}, {"fabs", "abs", 1},
-    {"pow", "pow", 2},     {"atan2", "atan2", 2}, {"hypot", "hypot", 2}, {"fmin", "min", 2},
-    {"fmax", "max", 2},    {"fma", "fma", 3},
+    {"round", "round", 1}, {"pow", "pow", 2},     {"atan2", "atan2", 2}, {"hypot", "hypot", 2},
+    {"fmin", "min", 2},    {"fmax", "max", 2},    {"fma", "fma", 3},
 };
 
 }  // namespace
@@ -116,7 +116,7 @@ Tree Reader::expression(CXCursor cursor) {
       if (condition->kind == Kind::Apply && is_comparison(condition->op) && !is_float(*type)) {
         const bool less = condition->op[0] == '<', more = condition->op[0] == '>';
         const auto fits = [&](const Tree& x, const Tree& y) {
-          return same(cast(condition->args[0], *type), x) && same(cast(condition->args[1], *type), y);
+          return is_same_value(condition->args[0], x) && is_same_value(condition->args[1], y);
         };
         if ((less || more) && fits(a, b)) return apply(less ? "min" : "max", {a, b}, *type, place(cursor));
         if ((less || more) && fits(b, a)) return apply(less ? "max" : "min", {a, b}, *type, place(cursor));
@@ -259,6 +259,8 @@ Tree Reader::call(CXCursor cursor) {
   const auto parts = clang_.children(cursor);
   const std::string name = clang_.spelling(cursor);
   const Place at = place(cursor);
+  // The text's own function, even if it has the name of another one.
+  if (const Tree value = inlined(cursor)) return value;
   std::vector<Tree> args;
   const auto read_arguments = [&](Scalar type) {
     for (std::size_t i = 1; i < parts.size(); ++i) args.push_back(convert(expression(parts[i]), type));
@@ -291,10 +293,7 @@ std::optional<std::int64_t> Reader::constant(CXCursor cursor) {
 Tree Reader::index(CXCursor cursor, int array) {
   const Tree tree = position(expression(cursor));
   if (affine_of(nest_, tree)) return tree;
-  bool data = is_converted(tree);
-  visit(nest_, tree,
-        [&](const Tree& node) { data = data || node->kind == Kind::Read || node->kind == Kind::Local; });
-  if (!data)
+  if (!is_found_when_running(tree))
     refuse("E0808", cursor,
            fmt::format(
                "the subscript '{}' of '{}' is not affine: it is no sum of loop indices and parameters times "
