@@ -339,6 +339,18 @@ TEST(CImport, PointersWithRestrictGetTheirExtentsFromTheirUses) {
       testing::HasSubstr("x: f64[n], y: f64[n]"));
 }
 
+TEST(CImport, ExtentsFromUsesArePlainSums) {
+  EXPECT_THAT(check(R"(void rows(int n, double (*restrict A)[n], double (*restrict B)[n]) {
+#pragma scop
+  for (int i = 1; i < n - 1; i++)
+    for (int j = 0; j < n; j++) B[i][j] = A[i - 1][j] + A[i + 1][j];
+#pragma endscop
+}
+)",
+                    {integer(3), data(Scalar::F64, {3, 3}, numbers), data(Scalar::F64, {2, 3}, numbers)}),
+              testing::HasSubstr("A: f64[n, n], B: f64[n - 1, n]"));
+}
+
 TEST(CImport, UnsignedIndicesStayInside) {
   EXPECT_THAT(check(R"(#include <stddef.h>
 void differences(size_t n, double x[n], double y[n]) {
@@ -499,6 +511,17 @@ TEST(CImport, WhatThePreprocessorRefuses) {
   } catch (const Error& e) {
     EXPECT_THAT(e.what(), testing::HasSubstr("error[E0615]: the C preprocessor refuses '"));
     EXPECT_THAT(e.what(), testing::HasSubstr("nowhere.h"));
+  }
+  write_file(work.path() / "t.c", std::string("\x7f"
+                                              "ELF\0\0",
+                                              6));
+  try {
+    preprocess(work.path() / "t.c");
+    FAIL() << "it was accepted";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.what(), "error[E0615]: the C preprocessor would not understand '" +
+                            (work.path() / "t.c").string() +
+                            "': it is no text\n  help: give the C file, not what was made of it\n");
   }
 }
 

@@ -28,6 +28,16 @@ std::vector<Nest> read_nests(const SourceFile& file, const std::string& function
                           "this is no C: " + mistake.message, ""});
   if (!mistakes.empty()) throw Error(std::move(mistakes));
 
+  const auto at_pragma = [&](unsigned line) { return Place{lines.place(0, 0, 0).source, line, 0, 0}; };
+  for (const Lines::Region& region : lines.regions())
+    if (region.end == 0)
+      fail(Fault::User, "E0802", at_pragma(region.line), "this '#pragma scop' has no '#pragma endscop'",
+           "write it behind the last statement of the region");
+  if (lines.stray_end() > 0)
+    fail(Fault::User, "E0802", at_pragma(lines.stray_end()),
+         "this '#pragma endscop' has no '#pragma scop' before it",
+         "write it before the first statement of the region, or leave this one out");
+
   std::vector<Nest> nests;
   std::vector<std::string> names;
   std::set<unsigned> used;
@@ -46,6 +56,11 @@ std::vector<Nest> read_nests(const SourceFile& file, const std::string& function
       own = &region;
     }
     if (!own) continue;
+    if (own->end > span.end)
+      fail(Fault::User, "E0802", at_pragma(own->line),
+           fmt::format("this '#pragma scop' has its '#pragma endscop' outside of the function '{}'",
+                       clang.spelling(cursor)),
+           "write it behind the last statement of the region");
     names.push_back(clang.spelling(cursor));
     if (function.empty() || function == names.back())
       nests.push_back(Reader(clang, lines).function(cursor, *own));
@@ -104,10 +119,6 @@ std::optional<Scalar> Reader::scalar(CXType type) const {
 Nest Reader::function(CXCursor cursor, const Lines::Region& region) {
   nest_.name = clang_.spelling(cursor);
   nest_.place = place(cursor);
-  const Place pragma = lines_.place(0, 0, 0);
-  if (region.end == 0)
-    fail(Fault::User, "E0802", Place{pragma.source, region.line, 0, 0},
-         "this '#pragma scop' has no '#pragma endscop'", "write it behind the last statement of the region");
   if (clang_.result(cursor).kind != CXType_Void)
     refuse(
         "E0803", cursor, fmt::format("the function '{}' returns a value", nest_.name),

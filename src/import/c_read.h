@@ -37,6 +37,8 @@ class Lines {
     unsigned line = 0;
   };
   const std::vector<Region>& regions() const { return regions_; }
+  /// The line of a pragma that ends a region where none has begun; 0: there is none.
+  unsigned stray_end() const { return stray_end_; }
 
  private:
   struct Line {
@@ -47,6 +49,7 @@ class Lines {
   std::vector<std::string> written_;
   std::vector<Line> lines_;
   std::vector<Region> regions_;
+  unsigned stray_end_ = 0;
 };
 
 /// Reads one function.

@@ -108,16 +108,8 @@ void Reader::find_extents() {
       else if (!poly::quickly_non_negative({}, *reach - more))
         unknown("two uses reach differently far");
     }
-    Tree extent = integer(reach->constant());
-    for (const auto& term : reach->terms()) {
-      const auto* var = std::get_if<poly::Var>(&term.atom);
-      if (!var) unknown("it reaches to a fraction of a parameter");
-      const Tree param = make(
-          {.kind = Kind::Param, .type = nest_.params[static_cast<std::size_t>(var->id)].type, .id = var->id});
-      extent =
-          apply("+", {apply("*", {integer(term.factor), exactly(param, Scalar::I64)}, Scalar::I64), extent},
-                Scalar::I64);
-    }
+    const Tree extent = tree_of(nest_, *reach, array.place);
+    if (!extent) unknown("it reaches to a fraction of a parameter");
     array.shape[0] = extent;
   }
 }
