@@ -25,7 +25,14 @@ class NestWriter {
   explicit NestWriter(unsigned seed) : random_(seed) {}
 
   std::string function(const std::string& name) {
+    name_ = name;
     text_ = fmt::format(
+        "static unsigned char low_{0}(int v) {{ return v; }}\n"
+        "static inline int least_{0}(int a, unsigned b) {{\n  if (a < 0) return a;\n"
+        "  const int c = b;\n  return c < a ? c : a;\n}}\n"
+        "static void store_{0}(int *to, int at, int v) {{\n  v += at;\n  if (v != 3) to[at] = v;\n}}\n",
+        name);
+    text_ += fmt::format(
         "void {}(int n, int m, unsigned u, unsigned long z, int A[n + 4][n + 4], int B[n + 4][n + 4], int "
         "x[n + 4], int y[n + 4], int p[n "
         "+ 4]) {{\n"
@@ -61,6 +68,11 @@ class NestWriter {
         list(depth + 1, 1, room - 1);
       }
       text_ += indent(depth) + "}\n";
+      return;
+    }
+    if (pick(12) == 0) {
+      text_ += indent(depth) + fmt::format("store_{}({}, {}, {});\n", name_, pick(2) == 0 ? "w" : "x",
+                                           subscript(), expression(1));
       return;
     }
     static const char* const ways[] = {"=", "=", "+=", "+=", "-=", "*="};
@@ -129,6 +141,8 @@ class NestWriter {
       const std::string inner = !indices_.empty() && pick(2) == 0 ? an_index() : element();
       return "(int)(" + fmt::format(fmt::runtime(conversions[pick(8)]), inner) + ")";
     }
+    if (pick(12) == 0) return fmt::format("low_{}({})", name_, expression(depth - 1));
+    if (pick(12) == 0) return fmt::format("least_{}({}, {})", name_, expression(depth - 1), element());
     static const char* const ops[] = {"+", "-", "*"};
     return "(" + expression(depth - 1) + " " + ops[pick(3)] + " " + expression(depth - 1) + ")";
   }
@@ -150,7 +164,7 @@ class NestWriter {
   }
 
   std::mt19937 random_;
-  std::string text_;
+  std::string name_, text_;
   std::vector<std::string> indices_;
   int loops_ = 0;
 };

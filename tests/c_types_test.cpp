@@ -107,6 +107,13 @@ TEST(CTypes, ShiftsHaveTheTypeOfWhatIsShifted) {
         {integer(6), number(Scalar::U32, -5), number(Scalar::I64, 4), data(Scalar::I32, {6}, numbers)});
 }
 
+TEST(CTypes, NarrowNumbersBelowZero) {
+  check(
+      "void f(int n, short A[n], signed char B[n]) {\n  short s = 4;\n#pragma scop\n"
+      "  for (int i = 0; i < n; i++) { A[i] = -s; B[i] = i < 2 ? -7 : -128; }\n#pragma endscop\n}\n",
+      {integer(4), data(Scalar::I16, {4}, {}), data(Scalar::I8, {4}, {})});
+}
+
 TEST(CTypes, FoldsOverRangesThatDataDecide) {
   check(function(", int p[n], int y[n]",
                  "  int s = 1;\n  for (int i = 1; i < n; i++)\n    for (int j = 1; j < n; j++)\n"

@@ -220,7 +220,7 @@ void Reader::inline_statement(CXCursor call, std::vector<Item>& items) {
     refuse("E0809", call,
            fmt::format("the function '{}' is not known: what it reads and writes cannot be seen",
                        clang_.spelling(call)),
-           "write out what it computes, or use a macro; functions of math.h are known");
+           "write out what it computes; functions with a body in the file are known, and most of math.h");
   bind(function, call, &items);
   open_calls_.push_back(function.key);
   statement(function.body, items);

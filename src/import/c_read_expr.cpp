@@ -279,7 +279,7 @@ Tree Reader::call(CXCursor cursor) {
   }
   refuse("E0809", cursor,
          fmt::format("the function '{}' is not known: what it reads and writes cannot be seen", name),
-         "write out what it computes, or use a macro; functions of math.h are known");
+         "write out what it computes; functions with a body in the file are known, and most of math.h");
 }
 
 std::optional<std::int64_t> Reader::constant(CXCursor cursor) {

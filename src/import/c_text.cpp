@@ -307,7 +307,12 @@ class Writer {
     const Place& place = t->place;
     switch (t->kind) {
       case Kind::Number:
-        if (!is_float(t->type) && t->type != Scalar::Bool && is_signed(t->type) && t->number.as_int() < 0)
+        // What is computed with narrow integers is wider.
+        if (is_narrow(t->type) && is_signed(t->type) && t->number.as_int() < 0)
+          return call_ast(
+              std::string(info(t->type).name),
+              {negative_ast(number_ast(Number::of(Scalar::I32, -t->number.as_int()), place), place)}, place);
+        if (is_signed(t->type) && t->number.as_int() < 0)
           return negative_ast(number_ast(Number::of(t->type, -t->number.as_int()), place), place);
         if (is_float(t->type) && t->number.as_double() < 0)
           return negative_ast(number_ast(Number::of_double(t->type, -t->number.as_double()), place), place);
