@@ -121,6 +121,29 @@ void f(int n, int m, double A[n], double B[n]) {
     check(text, {integer(5), integer(m), data(Scalar::F64, {5}, numbers), data(Scalar::F64, {5}, numbers)});
 }
 
+TEST(CForms, CallsInsideOfFoldsAndWhileLoops) {
+  check(R"(static double half(double x) {
+  double y = x * x + x / 3 + 1 / (x * x + 2) - x * x * x / 7;
+  return y > 0 ? y / 2 : -y / 2;
+}
+static int least(int a, int b) { return a < b ? a : b; }
+void f(int n, double A[n], double B[n], int C[n]) {
+#pragma scop
+  for (int i = 0; i < n; i++) {
+    B[i] = 0;
+    for (int j = 0, k = i; j <= i; j++, k--) B[i] += half(A[j]) * half(half(A[k]));
+    double v = 100;
+    while (v > 1) v = v / 2 - half(v) / 1000;
+    A[i] = v;
+    for (int j = 0; j < n; j++) C[i] = least(C[i], C[j] - i);
+  }
+#pragma endscop
+}
+)",
+        {integer(5), data(Scalar::F64, {5}, numbers), data(Scalar::F64, {5}, {}),
+         data(Scalar::I32, {5}, {5, 4, 9, -3, 7})});
+}
+
 TEST(CForms, CallsOfFunctionsThatWrite) {
   check(R"(static inline void put(double *a, int i, double v) {
   v *= 2;

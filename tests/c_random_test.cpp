@@ -100,7 +100,7 @@ class NestWriter {
     // Counting down from what may be less than zero needs a sign.
     static const char* const types[] = {"unsigned", "unsigned long", "long", "short"};
     if (pick(3) == 0 && head.find("= n - 1") == std::string::npos)
-      head.replace(head.find("int"), 3, types[pick(4)]);
+      head.replace(head.find("int"), 3, types[pick(head.find("+=") == std::string::npos ? 4 : 3)]);
     text_ += indent(depth) + head + " {\n";
     indices_.push_back(index);
     list(depth + 1, 1 + pick(3), room - 1);

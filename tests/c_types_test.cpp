@@ -101,6 +101,22 @@ void f(int n, int m, int q[n + 1], int v[n], int B[n]) {
                   data(Scalar::I32, {4}, numbers), data(Scalar::I32, {4}, {})});
 }
 
+TEST(CTypes, LoopsThatEndWithAnExactValue) {
+  check(R"(void f(unsigned n, unsigned q[n + 1], int B[n], int C[8]) {
+#pragma scop
+  for (unsigned i = 0; i != n; i++) {
+    B[i] = 0;
+    for (unsigned e = q[i]; e != q[i + 1]; e++) B[i] += e;
+  }
+  for (unsigned i = n; i != 0; i--) B[i - 1] += 2;
+  for (unsigned short i = 10; i > 3; i -= 3) C[i - 4] += 1;
+#pragma endscop
+}
+)",
+        {number(Scalar::U32, 8), data(Scalar::U32, {9}, {0, 1, 1, 3, 4, 4, 4, 5, 9}),
+         data(Scalar::I32, {8}, numbers), data(Scalar::I32, {8}, numbers)});
+}
+
 TEST(CTypes, ShiftsHaveTheTypeOfWhatIsShifted) {
   check(function(", unsigned x, long k",
                  "  for (int i = 0; i < n; i++) B[i] = ((x << k) >> 3) + (B[i] >> 1u);\n"),

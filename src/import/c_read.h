@@ -119,6 +119,7 @@ class Reader {
     std::string op;
     Tree bound;
   };
+  bool stays_in_type(const LoopEnd& end, const LoopHead& head) const;
   LoopEnd loop_end(CXCursor test, const LoopHead& head);
   std::vector<Tree> among(const Tree& tree, const std::string& word) const;
   Tree loop_range(const std::vector<CXCursor>& tests, const LoopHead& head, int id);

@@ -6,6 +6,21 @@
 
 namespace twill::c {
 
+/// Whether the variable reaches its bound without going around the numbers of its type. Where it might do so
+/// only among very many, it would leave all arrays first.
+bool Reader::stays_in_type(const LoopEnd& end, const LoopHead& head) const {
+  const bool narrow = info(head.type).bytes < 4;
+  const auto first = affine_of(nest_, head.first), bound = affine_of(nest_, end.bound);
+  if (end.op == "!=") {
+    if (!narrow && is_signed(head.type)) return true;
+    if (first && bound) return is_never_negative(head.by > 0 ? *bound - *first : *first - *bound);
+    return !narrow && !is_converted(head.first);
+  }
+  if (!narrow || head.by == 1 || head.by == -1) return true;
+  const bool inclusive = end.op == "<=" || end.op == ">=";
+  return bound && fits(*bound + head.by - (inclusive ? 0 : head.by > 0 ? 1 : -1), head.type);
+}
+
 /// `…; i < bound; …`: one comparison of the variable that counts.
 Reader::LoopEnd Reader::loop_end(CXCursor test, const LoopHead& head) {
   const auto ends = clang_.children(test);
@@ -37,6 +52,11 @@ Reader::LoopEnd Reader::loop_end(CXCursor test, const LoopHead& head) {
              fmt::format("compare as numbers with a sign: (int){}", source(other)));
   }
   end.bound = end.op == "!=" ? widen(written) : up ? upper_end(written) : lower_end(written);
+  if (!stays_in_type(end, head))
+    refuse("E0811", test,
+           fmt::format("the loop index '{}' may leave the range of its type before '{}' ends the loop",
+                       head.name, source(test)),
+           "count with an int, up to an upper bound with < or down to a lower one with >");
   return end;
 }
 
