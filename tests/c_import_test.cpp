@@ -2,10 +2,8 @@
 // makes of it; and what is refused, word by word (tests/errors_c/*.txt: C texts in lines that begin with '>',
 // and the report).
 #include "base/error.h"
-#include "c_testing.h"
-#include "driver/agree.h"
+#include "c_checking.h"
 #include "driver/compile.h"
-#include "program/interpret.h"
 #include "program/text.h"
 #include "run/process.h"
 
@@ -18,45 +16,6 @@ namespace twill {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// An array of the first of these values; zero where they are not enough.
-Data data(Scalar type, std::vector<std::int64_t> shape, const std::vector<double>& values) {
-  Data result(type, std::move(shape));
-  for (std::size_t k = 0; k < values.size() && k < static_cast<std::size_t>(result.count()); ++k)
-    result.set(static_cast<std::int64_t>(k), is_float(type)
-                                                 ? Number::of_double(type, values[k])
-                                                 : Number::of(type, static_cast<std::int64_t>(values[k])));
-  return result;
-}
-
-Data integer(std::int64_t value) { return Data::scalar(Number::of(Scalar::I32, value)); }
-
-/// Imports a text with one function, runs it in all ways, and compares. The program's text.
-std::string check(const std::string& text, std::vector<Data> arguments) {
-  const CImport imported = import_text(text);
-  const CFunction& function = imported.functions.at(0);
-  const Program& program = imported.module.programs.at(0);
-  const std::string printed = print(program);
-  EXPECT_TRUE(same(parse_program("printed", printed), program)) << printed;
-  const std::vector<Data> inputs = inputs_among(function, program, arguments);
-  PlainC(text, imported.functions).call(0, arguments);
-  const Reference reference = reference_of(program, inputs);
-  const Outcome compiled = compile(program).run(inputs);
-  EXPECT_EQ(agreement(program, reference, compiled).difference, "") << printed;
-  for (std::size_t k = 0; k < arguments.size(); ++k) {
-    const int result = function.arguments[k].result;
-    if (result < 0) continue;
-    EXPECT_LE(max_error(reference.outcome.results[static_cast<std::size_t>(result)], arguments[k]), 1e-9)
-        << function.arguments[k].name << " interpreted\n"
-        << printed;
-    EXPECT_LE(max_error(compiled.results[static_cast<std::size_t>(result)], arguments[k]), 1e-9)
-        << function.arguments[k].name << " compiled\n"
-        << printed;
-  }
-  return printed;
-}
-
-const std::vector<double> numbers = {3, -1, 4, 1, -5, 9, 2, -6, 5, 3.5, 5, -8};
 
 // ---- data decide --------------------------------------------------------------------------------
 
@@ -380,6 +339,18 @@ TEST(CImport, PointersWithRestrictGetTheirExtentsFromTheirUses) {
       testing::HasSubstr("x: f64[n], y: f64[n]"));
 }
 
+TEST(CImport, ExtentsFromUsesArePlainSums) {
+  EXPECT_THAT(check(R"(void rows(int n, double (*restrict A)[n], double (*restrict B)[n]) {
+#pragma scop
+  for (int i = 1; i < n - 1; i++)
+    for (int j = 0; j < n; j++) B[i][j] = A[i - 1][j] + A[i + 1][j];
+#pragma endscop
+}
+)",
+                    {integer(3), data(Scalar::F64, {3, 3}, numbers), data(Scalar::F64, {2, 3}, numbers)}),
+              testing::HasSubstr("A: f64[n, n], B: f64[n - 1, n]"));
+}
+
 TEST(CImport, UnsignedIndicesStayInside) {
   EXPECT_THAT(check(R"(#include <stddef.h>
 void differences(size_t n, double x[n], double y[n]) {
@@ -540,6 +511,17 @@ TEST(CImport, WhatThePreprocessorRefuses) {
   } catch (const Error& e) {
     EXPECT_THAT(e.what(), testing::HasSubstr("error[E0615]: the C preprocessor refuses '"));
     EXPECT_THAT(e.what(), testing::HasSubstr("nowhere.h"));
+  }
+  write_file(work.path() / "t.c", std::string("\x7f"
+                                              "ELF\0\0",
+                                              6));
+  try {
+    preprocess(work.path() / "t.c");
+    FAIL() << "it was accepted";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.what(), "error[E0615]: the C preprocessor would not understand '" +
+                            (work.path() / "t.c").string() +
+                            "': it is no text\n  help: give the C file, not what was made of it\n");
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 namespace twill {
@@ -17,14 +18,23 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Writes functions over two matrices, three vectors and two scalars of integers that wrap around: sums are
-/// the same in every order, and results are equal or wrong.
+/// the same in every order, and results are equal or wrong. Indices, conditions and subscripts are of all
+/// kinds of integer types, which C converts into each other.
 class NestWriter {
  public:
   explicit NestWriter(unsigned seed) : random_(seed) {}
 
   std::string function(const std::string& name) {
+    name_ = name;
     text_ = fmt::format(
-        "void {}(int n, int m, int A[n + 4][n + 4], int B[n + 4][n + 4], int x[n + 4], int y[n + 4], int p[n "
+        "static unsigned char low_{0}(int v) {{ return v; }}\n"
+        "static inline int least_{0}(int a, unsigned b) {{\n  if (a < 0) return a;\n"
+        "  const int c = b;\n  return c < a ? c : a;\n}}\n"
+        "static void store_{0}(int *to, int at, int v) {{\n  v += at;\n  if (v != 3) to[at] = v;\n}}\n",
+        name);
+    text_ += fmt::format(
+        "void {}(int n, int m, unsigned u, unsigned long z, int A[n + 4][n + 4], int B[n + 4][n + 4], int "
+        "x[n + 4], int y[n + 4], int p[n "
         "+ 4]) {{\n"
         "  int s = 1, t = 2;\n  int w[n + 4];\n#pragma scop\n"
         "  for (int i = 0; i < n + 4; i++) w[i] = y[i];\n",
@@ -60,6 +70,11 @@ class NestWriter {
       text_ += indent(depth) + "}\n";
       return;
     }
+    if (pick(12) == 0) {
+      text_ += indent(depth) + fmt::format("store_{}({}, {}, {});\n", name_, pick(2) == 0 ? "w" : "x",
+                                           subscript(), expression(1));
+      return;
+    }
     static const char* const ways[] = {"=", "=", "+=", "+=", "-=", "*="};
     const std::string target = element();
     if (pick(8) == 0) text_ += indent(depth) + "if (" + target + (pick(2) == 0 ? " < 9)\n  " : " != 4)\n  ");
@@ -75,12 +90,18 @@ class NestWriter {
         "for (int {0} = 1; {0} < n; {0} += 2)"};
     static const char* const inner[] = {"for (int {0} = 1; {0} < {1}; {0}++)",
                                         "for (int {0} = {1}; {0} < n; {0}++)",
-                                        "for (int {0} = {1} - 1; {0} >= 1; {0}--)"};
+                                        "for (int {0} = {1} - 1; {0} >= 1; {0}--)",
+                                        "for (int {0} = 1; {0} < n && {0} < {1}; {0}++)",
+                                        "for (int {0} = 1; {0} <= ({1} < m ? {1} : m); {0}++)",
+                                        "for (int {0} = ({1} > 2 ? {1} : 2); {0} < n; {0}++)"};
     const bool triangle = !indices_.empty() && pick(3) == 0;
-    text_ += indent(depth) +
-             (triangle ? fmt::format(fmt::runtime(inner[pick(3)]), index, an_index())
-                       : fmt::format(fmt::runtime(outer[pick(5)]), index)) +
-             " {\n";
+    std::string head = (triangle ? fmt::format(fmt::runtime(inner[pick(6)]), index, an_index())
+                                 : fmt::format(fmt::runtime(outer[pick(5)]), index));
+    // Counting down from what may be less than zero needs a sign.
+    static const char* const types[] = {"unsigned", "unsigned long", "long", "short"};
+    if (pick(3) == 0 && head.find("= n - 1") == std::string::npos)
+      head.replace(head.find("int"), 3, types[pick(head.find("+=") == std::string::npos ? 4 : 3)]);
+    text_ += indent(depth) + head + " {\n";
     indices_.push_back(index);
     list(depth + 1, 1 + pick(3), room - 1);
     indices_.pop_back();
@@ -92,6 +113,10 @@ class NestWriter {
     if (indices_.empty() || pick(8) == 0) return std::to_string(pick(4));
     const std::string index = an_index();
     static const char* const shifts[] = {"{}", "{}", "{} + 1", "{} - 1", "n + 2 - {}"};
+    static const char* const converted[] = {"(unsigned char)({} + 255)", "(unsigned long){} + 1",
+                                            "(int)({} - 1u)", "(unsigned){} + (unsigned)-1",
+                                            "(unsigned char)({} + 256)"};
+    if (pick(6) == 0) return fmt::format(fmt::runtime(converted[pick(5)]), index);
     return fmt::format(fmt::runtime(shifts[pick(5)]), index);
   }
 
@@ -109,30 +134,51 @@ class NestWriter {
 
   std::string expression(int depth) {
     if (depth == 0 || pick(3) == 0) return pick(5) == 0 ? std::to_string(pick(4)) : element();
+    if (pick(9) == 0) {
+      static const char* const conversions[] = {"(unsigned char){}", "(unsigned){}", "(signed char)({} + 99)",
+                                                "({} >> 1u)",        "({} / 3u)",    "(long)({} - u)",
+                                                "({} % 5)",          "({} - z) / 7"};
+      const std::string inner = !indices_.empty() && pick(2) == 0 ? an_index() : element();
+      return "(int)(" + fmt::format(fmt::runtime(conversions[pick(8)]), inner) + ")";
+    }
+    if (pick(12) == 0) return fmt::format("low_{}({})", name_, expression(depth - 1));
+    if (pick(12) == 0) return fmt::format("least_{}({}, {})", name_, expression(depth - 1), element());
     static const char* const ops[] = {"+", "-", "*"};
     return "(" + expression(depth - 1) + " " + ops[pick(3)] + " " + expression(depth - 1) + ")";
   }
 
   std::string condition() {
     if (pick(2) == 0 || indices_.empty()) return element() + " > 3";
-    return an_index() + (pick(2) == 0 ? " < 3" : " % 2 == 0");
+    static const char* const tests[] = {"{} < 3",
+                                        "{} % 2 == 0",
+                                        "{} - 3 < u",
+                                        "(unsigned)({} - 2) < (unsigned)(n - 1)",
+                                        "(unsigned)({} - 1) <= (unsigned)n",
+                                        "{} + (unsigned)(m - 4) < 3",
+                                        "(unsigned long){} - 2 > z",
+                                        "(unsigned char)({} - 2) > 3",
+                                        "z - {} >= u",
+                                        "(signed char)({} + 126) < 0",
+                                        "-1 < {} - 2u"};
+    return fmt::format(fmt::runtime(tests[pick(2) == 0 ? pick(2) : pick(11)]), an_index());
   }
 
   std::mt19937 random_;
-  std::string text_;
+  std::string name_, text_;
   std::vector<std::string> indices_;
   int loops_ = 0;
 };
 
-std::vector<Data> arguments_for(std::int64_t n, std::int64_t m) {
+std::vector<Data> arguments_for(std::int64_t n, std::int64_t m, std::int64_t u) {
   const std::int64_t size = n + 4;
-  std::vector<Data> arguments = {Data::scalar(Number::of(Scalar::I32, n)),
-                                 Data::scalar(Number::of(Scalar::I32, m))};
+  std::vector<Data> arguments = {
+      Data::scalar(Number::of(Scalar::I32, n)), Data::scalar(Number::of(Scalar::I32, m)),
+      Data::scalar(Number::of(Scalar::U32, u)), Data::scalar(Number::of(Scalar::U64, 3 - u))};
   for (const int rank : {2, 2, 1, 1, 1}) {
     Data data(Scalar::I32, rank == 2 ? std::vector{size, size} : std::vector{size});
     for (std::int64_t k = 0; k < data.count(); ++k)
       data.set(k, Number::of(Scalar::I32,
-                             arguments.size() == 6
+                             arguments.size() == 8
                                  ? (3 * k + 1) % size
                                  : (7 * k + 3 * static_cast<std::int64_t>(arguments.size())) % 11 - 4));
     arguments.push_back(std::move(data));
@@ -141,7 +187,7 @@ std::vector<Data> arguments_for(std::int64_t n, std::int64_t m) {
 }
 
 TEST(RandomNests, ComputeWhatTheCompilerSays) {
-  constexpr unsigned first = 1, count = 60;
+  constexpr unsigned first = 1, count = 120;
   std::string text;
   std::vector<std::string> texts;
   std::vector<CImport> imports;
@@ -166,8 +212,8 @@ TEST(RandomNests, ComputeWhatTheCompilerSays) {
   EXPECT_LE(refused, 2);
   const PlainC plain(text, functions);
   for (std::size_t f = 0; f < functions.size(); ++f)
-    for (const auto& [n, m] : {std::pair{5, 4}, {1, 3}, {0, 0}}) {
-      std::vector<Data> arguments = arguments_for(n, std::min(n, m));
+    for (const auto& [n, m, u] : {std::array{5, 4, 2}, {5, 4, -2}, {1, 3, 5}, {0, 0, 0}}) {
+      std::vector<Data> arguments = arguments_for(n, std::min(n, m), u);
       const Program& program = imports[f].module.programs[0];
       const Outcome outcome = interpret(program, inputs_among(functions[f], program, arguments));
       plain.call(f, arguments);
@@ -175,7 +221,7 @@ TEST(RandomNests, ComputeWhatTheCompilerSays) {
         if (functions[f].arguments[k].result >= 0) {
           const Data& result = outcome.results[static_cast<std::size_t>(functions[f].arguments[k].result)];
           ASSERT_TRUE(identical(result, arguments[k]))
-              << functions[f].arguments[k].name << " for n = " << n << ", m = " << m << "\n"
+              << functions[f].arguments[k].name << " for n = " << n << ", m = " << m << ", u = " << u << "\n"
               << texts[f] << print(program);
         }
     }

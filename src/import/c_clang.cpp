@@ -54,6 +54,7 @@ struct ClangFunctions {
   TWILL_CLANG(getCString);
   TWILL_CLANG(disposeString);
   TWILL_CLANG(getCursorReferenced);
+  TWILL_CLANG(getCursorDefinition);
   TWILL_CLANG(getCursorType);
   TWILL_CLANG(getCanonicalType);
   TWILL_CLANG(getArrayElementType);
@@ -63,6 +64,8 @@ struct ClangFunctions {
   TWILL_CLANG(getTypeSpelling);
   TWILL_CLANG(isConstQualifiedType);
   TWILL_CLANG(isRestrictQualifiedType);
+  TWILL_CLANG(isVolatileQualifiedType);
+  TWILL_CLANG(Cursor_getStorageClass);
   TWILL_CLANG(getCursorExtent);
   TWILL_CLANG(getCursorLocation);
   TWILL_CLANG(getRangeStart);
@@ -144,6 +147,7 @@ std::vector<CXCursor> Clang::children(CXCursor cursor) const {
 
 std::string Clang::spelling(CXCursor cursor) const { return f_->text(f_->getCursorSpelling(cursor)); }
 CXCursor Clang::referenced(CXCursor cursor) const { return f_->getCursorReferenced(cursor); }
+CXCursor Clang::definition(CXCursor cursor) const { return f_->getCursorDefinition(referenced(cursor)); }
 CXType Clang::declared_type(CXCursor cursor) const { return f_->getCursorType(cursor); }
 CXType Clang::type(CXCursor cursor) const { return f_->getCanonicalType(f_->getCursorType(cursor)); }
 CXType Clang::element(CXType type) const { return f_->getArrayElementType(type); }
@@ -155,6 +159,11 @@ std::string Clang::type_text(CXType type) const { return f_->text(f_->getTypeSpe
 CXType Clang::canonical(CXType type) const { return f_->getCanonicalType(type); }
 bool Clang::is_const(CXType type) const { return f_->isConstQualifiedType(type) != 0; }
 bool Clang::is_restrict(CXType type) const { return f_->isRestrictQualifiedType(type) != 0; }
+bool Clang::is_volatile(CXType type) const { return f_->isVolatileQualifiedType(type) != 0; }
+bool Clang::is_static(CXCursor variable) const {
+  const auto storage = f_->Cursor_getStorageClass(variable);
+  return storage == CX_SC_Static || storage == CX_SC_Extern;
+}
 long long Clang::array_size(CXType type) const { return f_->getArraySize(type); }
 CXCursor Clang::initializer(CXCursor variable) const { return f_->Cursor_getVarDeclInitializer(variable); }
 long long Clang::enum_value(CXCursor constant) const { return f_->getEnumConstantDeclValue(constant); }

@@ -34,6 +34,8 @@ class Clang {
   std::vector<CXCursor> children(CXCursor cursor) const;
   std::string spelling(CXCursor cursor) const;
   CXCursor referenced(CXCursor cursor) const;
+  /// Of a function that is referred to; of another kind if the text has none.
+  CXCursor definition(CXCursor cursor) const;
   CXType type(CXCursor cursor) const;  // canonical
   CXType element(CXType type) const;   // of an array, canonical
   CXType pointee(CXType type) const;
@@ -43,6 +45,8 @@ class Clang {
   std::string type_text(CXType type) const;
   bool is_const(CXType type) const;
   bool is_restrict(CXType type) const;
+  bool is_volatile(CXType type) const;
+  bool is_static(CXCursor variable) const;
   long long array_size(CXType type) const;  // -1: not a constant
   CXCursor initializer(CXCursor variable) const;
   long long enum_value(CXCursor constant) const;

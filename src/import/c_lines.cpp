@@ -40,6 +40,8 @@ Lines::Lines(const SourceFile& file)
         regions_.push_back({offset + length, 0, number});
       else if (!regions_.empty() && regions_.back().end == 0)
         regions_.back().end = offset;
+      else if (stray_end_ == 0)
+        stray_end_ = number;
     }
     lines_.push_back({own ? number : 0, std::move(line)});
     offset += length;

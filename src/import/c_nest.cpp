@@ -74,6 +74,22 @@ Tree cast(Tree tree, Scalar type) {
   return make({.kind = Kind::Cast, .type = type, .place = place, .args = {std::move(tree)}});
 }
 
+Tree exactly(Tree tree, Scalar type) {
+  if (tree->type == type || tree->kind == Kind::Number) return cast(std::move(tree), type);
+  const Place place = tree->place;
+  return make({.kind = Kind::Cast, .type = type, .place = place, .op = "exact", .args = {std::move(tree)}});
+}
+
+bool keeps(Scalar from, Scalar to) {
+  if (is_signed(from) == is_signed(to)) return info(from).bytes <= info(to).bytes;
+  return is_signed(to) && info(from).bytes < info(to).bytes;
+}
+
+bool is_exact(const Tree& tree) {
+  return tree->kind == Kind::Cast && is_integer(tree->type) && is_integer(tree->args[0]->type) &&
+         (tree->op == "exact" || keeps(tree->args[0]->type, tree->type));
+}
+
 Tree choose(Tree condition, Tree a, Tree b) {
   const Scalar type = a->type;
   const Place place = condition->place;
@@ -233,12 +249,14 @@ Var var_of_param(const Nest& nest, int param) {
 }
 
 std::optional<Affine> affine_of(const Nest& nest, const Tree& tree) {
-  if (info(tree->type).number_class == NumberClass::Float || tree->type == Scalar::Bool) return std::nullopt;
+  if (!is_integer(tree->type)) return std::nullopt;
   switch (tree->kind) {
-    case Kind::Number: return Affine(tree->number.as_int());
+    case Kind::Number:
+      if (tree->type == Scalar::U64 && tree->number.as_int() < 0) return std::nullopt;  // 2^63 or more
+      return Affine(tree->number.as_int());
     case Kind::Index: return Affine(var_of_loop(tree->id));
     case Kind::Param: return Affine(var_of_param(nest, tree->id));
-    case Kind::Cast: return affine_of(nest, tree->args[0]);
+    case Kind::Cast: return is_exact(tree) ? affine_of(nest, tree->args[0]) : std::nullopt;
     case Kind::Apply: break;
     default: return std::nullopt;
   }
@@ -248,8 +266,8 @@ std::optional<Affine> affine_of(const Nest& nest, const Tree& tree) {
     if (!affine) return std::nullopt;
     args.push_back(*affine);
   }
-  // Below zero, an unsigned difference is something else.
-  if (tree->op == "-" && !is_signed(tree->type)) return std::nullopt;
+  // These wrap around without a sign.
+  if (is_unsigned(tree->type) && (tree->op == "+" || tree->op == "-" || tree->op == "*")) return std::nullopt;
   try {
     if (tree->op == "+") return args[0] + args[1];
     if (tree->op == "-") return args.size() == 1 ? -args[0] : args[0] - args[1];
@@ -283,11 +301,11 @@ Tree tree_of(const Nest& nest, const Affine& affine, const Place& place) {
       if ((term.factor < 0) != minus) continue;
       const Tree atom = var->kind == Var::Kind::Index
                             ? index_of(var->id, place)
-                            : cast(make({.kind = Kind::Param,
-                                         .type = nest.params[static_cast<std::size_t>(var->id)].type,
-                                         .place = place,
-                                         .id = var->id}),
-                                   Scalar::I64);
+                            : exactly(make({.kind = Kind::Param,
+                                            .type = nest.params[static_cast<std::size_t>(var->id)].type,
+                                            .place = place,
+                                            .id = var->id}),
+                                      Scalar::I64);
       const std::int64_t size = minus ? -term.factor : term.factor;
       add(size == 1 ? atom : apply("*", {integer(size, place), atom}, Scalar::I64, place), minus);
     }
@@ -337,11 +355,19 @@ Known condition_of(const Nest& nest, const Tree& tree) {
 Known range_of(const Nest& nest, int id) {
   const Loop& loop = nest.loop(id);
   const Affine index = var_of_loop(id);
-  const auto lo = affine_of(nest, loop.lo), hi = affine_of(nest, loop.hi);
   Known known;
-  if (lo) known.condition = poly::at_most(*lo, index);
-  if (hi) known.condition = std::move(known.condition) && poly::less(index, *hi);
-  known.exact = lo && hi;
+  const std::function<void(const Tree&, bool)> look = [&](const Tree& end, bool lower) {
+    if (end->kind == Kind::Apply && end->op == (lower ? "max" : "min")) {
+      for (const Tree& part : end->args) look(part, lower);
+    } else if (const auto bound = affine_of(nest, end)) {
+      known.condition =
+          std::move(known.condition) && (lower ? poly::at_most(*bound, index) : poly::less(index, *bound));
+    } else {
+      known.exact = false;
+    }
+  };
+  look(loop.lo, true);
+  look(loop.hi, false);
   return known;
 }
 

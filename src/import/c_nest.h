@@ -27,7 +27,7 @@ enum class Kind : std::uint8_t {
   Param,   // parameter `id`
   Read,    // element args of array `id`; `version`: which version of it, once that is known
   Apply,   // op ( args ): an operator or a function; comparisons, "and", "or" and "not" are bool
-  Cast,    // args[0] converted to `type`
+  Cast,    // args[0] converted to `type`; op "exact": which is known to keep its value
   Choose,  // if args[0] then args[1] else args[2]
   Reduce,  // args[1] folded with `op` over `loops`, where args[0] (may be null) holds
   While,   // state `id` after a loop (`loop`)
@@ -68,6 +68,7 @@ struct Param {
 struct Array {
   std::string name;
   Scalar type = Scalar::F64;
+  std::string c_type;        // of an element of an argument, as it was written
   std::vector<Tree> shape;   // of parameters and numbers; a null one (the first only) is found from its uses
   bool is_argument = false;  // the caller's memory
   bool is_value = false;  // a scalar argument that is assigned: the caller's value at first, then a local one
@@ -80,7 +81,7 @@ struct Array {
 
 struct Loop {
   std::string name;
-  Tree lo, hi;  // lo <= index < hi
+  Tree lo, hi;  // lo <= index < hi; the largest, or the smallest, of several
   Place place;
 };
 
@@ -140,6 +141,12 @@ Tree read_of(const Nest& nest, int array, std::vector<Tree> at, const Place& pla
 /// Sums, differences and products of integers that are known are done at once.
 Tree apply(std::string op, std::vector<Tree> args, Scalar type, const Place& place = {});
 Tree cast(Tree tree, Scalar type);
+/// The same, where the value is known to stay what it is.
+Tree exactly(Tree tree, Scalar type);
+/// Whether an integer type holds all numbers of another one.
+bool keeps(Scalar from, Scalar to);
+/// A conversion between integers that keeps every value it has.
+bool is_exact(const Tree& tree);
 Tree choose(Tree condition, Tree a, Tree b);
 /// Both conditions; null is "always".
 Tree both(const Tree& a, const Tree& b);

@@ -45,9 +45,8 @@ class Privatizer {
   bool expand(const std::vector<int>& chain, std::vector<Item>& body, std::vector<Item>& parent,
               std::size_t position) {
     for (const int loop : chain) {
-      if (!range_of(nest_, loop).exact) return false;
       for (const Tree& end : {nest_.loop(loop).lo, nest_.loop(loop).hi}) {
-        bool free = true;
+        bool free = affine_of(nest_, end).has_value();
         visit(nest_, end, [&](const Tree& node) { free = free && node->kind != Kind::Index; });
         if (!free) return false;
       }

@@ -28,6 +28,16 @@ std::vector<Nest> read_nests(const SourceFile& file, const std::string& function
                           "this is no C: " + mistake.message, ""});
   if (!mistakes.empty()) throw Error(std::move(mistakes));
 
+  const auto at_pragma = [&](unsigned line) { return Place{lines.place(0, 0, 0).source, line, 0, 0}; };
+  for (const Lines::Region& region : lines.regions())
+    if (region.end == 0)
+      fail(Fault::User, "E0802", at_pragma(region.line), "this '#pragma scop' has no '#pragma endscop'",
+           "write it behind the last statement of the region");
+  if (lines.stray_end() > 0)
+    fail(Fault::User, "E0802", at_pragma(lines.stray_end()),
+         "this '#pragma endscop' has no '#pragma scop' before it",
+         "write it before the first statement of the region, or leave this one out");
+
   std::vector<Nest> nests;
   std::vector<std::string> names;
   std::set<unsigned> used;
@@ -46,6 +56,11 @@ std::vector<Nest> read_nests(const SourceFile& file, const std::string& function
       own = &region;
     }
     if (!own) continue;
+    if (own->end > span.end)
+      fail(Fault::User, "E0802", at_pragma(own->line),
+           fmt::format("this '#pragma scop' has its '#pragma endscop' outside of the function '{}'",
+                       clang.spelling(cursor)),
+           "write it behind the last statement of the region");
     names.push_back(clang.spelling(cursor));
     if (function.empty() || function == names.back())
       nests.push_back(Reader(clang, lines).function(cursor, *own));
@@ -104,10 +119,6 @@ std::optional<Scalar> Reader::scalar(CXType type) const {
 Nest Reader::function(CXCursor cursor, const Lines::Region& region) {
   nest_.name = clang_.spelling(cursor);
   nest_.place = place(cursor);
-  const Place pragma = lines_.place(0, 0, 0);
-  if (region.end == 0)
-    fail(Fault::User, "E0802", Place{pragma.source, region.line, 0, 0},
-         "this '#pragma scop' has no '#pragma endscop'", "write it behind the last statement of the region");
   if (clang_.result(cursor).kind != CXType_Void)
     refuse(
         "E0803", cursor, fmt::format("the function '{}' returns a value", nest_.name),
@@ -203,13 +214,11 @@ std::vector<Tree> Reader::shape(CXCursor cursor) {
              "write them in brackets: A[n][m]");
     const CXCursor size = sizes[next++];
     // An argument that changes later is what it was when the function began.
-    const Tree extent = tidy(nest_, widen(rewrite(expression(size), [&](const Tree& node) -> Tree {
-                               if (node->kind != Kind::Read || !nest_.array(node->id).is_value) return {};
-                               return make({.kind = Kind::Param,
-                                            .type = node->type,
-                                            .place = node->place,
-                                            .id = nest_.array(node->id).param});
-                             })));
+    const Tree extent = position(rewrite(expression(size), [&](const Tree& node) -> Tree {
+      if (node->kind != Kind::Read || !nest_.array(node->id).is_value) return {};
+      return make(
+          {.kind = Kind::Param, .type = node->type, .place = node->place, .id = nest_.array(node->id).param});
+    }));
     if (!affine_of(nest_, extent))
       refuse("E0805", size,
              fmt::format("the extent '{}' of '{}' is no sum of parameters and constants", source(size),
@@ -225,6 +234,7 @@ void Reader::parameter(CXCursor cursor) {
   CXType type = clang_.declared_type(cursor);
   const CXType canonical = clang_.type(cursor);
   const unsigned key = clang_.location(cursor);
+  check_storage(cursor);
   if (const auto type_of_scalar = scalar(canonical)) {
     nest_.params.push_back({name, *type_of_scalar, false, place(cursor)});
     const int param = static_cast<int>(nest_.params.size()) - 1;
@@ -255,6 +265,7 @@ void Reader::parameter(CXCursor cursor) {
          inner.kind == CXType_IncompleteArray)
     inner = clang_.element(inner);
   array.is_const = clang_.is_const(inner);
+  array.c_type = clang_.type_text(inner);
   CXType element = inner;
   if (!scalar(element)) {
     // A typedef, or something that is no number.
@@ -272,57 +283,85 @@ void Reader::parameter(CXCursor cursor) {
   variables_[key] = {Variable::Kind::Array, id, {}};
 }
 
+/// Variables are what the function makes of them, in every call anew.
+void Reader::check_storage(CXCursor variable) const {
+  const std::string name = clang_.spelling(variable);
+  CXType type = clang_.type(variable);
+  const auto is_array = [](CXType t) {
+    return t.kind == CXType_ConstantArray || t.kind == CXType_VariableArray ||
+           t.kind == CXType_IncompleteArray;
+  };
+  bool is_volatile = clang_.is_volatile(type);
+  while (type.kind == CXType_Pointer || is_array(type)) {
+    type = type.kind == CXType_Pointer ? clang_.pointee(type) : clang_.canonical(clang_.element(type));
+    is_volatile = is_volatile || clang_.is_volatile(type);
+  }
+  if (is_volatile)
+    refuse("E0814", variable,
+           fmt::format("'{}' is volatile: every access to it must happen, in the order of the text", name),
+           "leave the word out if nothing but this function changes it meanwhile");
+  if (clang_.is_static(variable) && !clang_.is_const(type))
+    refuse("E0814", variable,
+           fmt::format("'{}' is no variable of this call: it has a value before and after it", name),
+           "hand it to the function as an argument, such as int *calls");
+}
+
 void Reader::declare(CXCursor cursor, std::vector<Item>& items) {
   for (const CXCursor child : clang_.children(cursor)) {
     if (child.kind != CXCursor_VarDecl)
       refuse("E0804", child, fmt::format("'{}' is no declaration of a variable", source(child)));
-    const std::string name = clang_.spelling(child);
-    const CXType type = clang_.type(child);
-    const unsigned key = clang_.location(child);
-    const CXCursor first = clang_.initializer(child);
-    const bool has_value = first.kind != CXCursor_InvalidFile && clang_.span(first).end > 0;
-    Array array;
-    array.name = name;
-    array.place = place(child);
-    if (const auto number = scalar(type)) {
-      // A name for a number that never changes.
-      if (has_value && !assigned_.contains(key) && !is_float(*number) && *number != Scalar::Bool) {
-        const Tree value = widen(expression(first));
-        if (affine_of(nest_, value)) {
-          variables_[key] = {Variable::Kind::Name, -1, cast(value, *number)};
-          continue;
-        }
-      }
-      array.type = *number;
-      const int id = nest_.add_array(std::move(array));
-      variables_[key] = {Variable::Kind::Array, id, {}};
-      if (has_value) {
-        Assign assign;
-        assign.array = id;
-        assign.value = cast(expression(first), *number);
-        assign.place = place(child);
-        add(std::move(assign), items);
-      }
-      continue;
-    }
-    if (type.kind == CXType_Pointer)
-      refuse("E0806", child,
-             fmt::format("'{}' is a pointer: what it leads to may be part of another array", name),
-             "use the array that it points to by its own name");
-    array.shape = shape(child);
-    CXType element = clang_.declared_type(child);
-    while (element.kind == CXType_ConstantArray || element.kind == CXType_VariableArray)
-      element = clang_.element(element);
-    const auto number = scalar(clang_.canonical(element));
-    if (array.shape.empty() || !number)
-      refuse("E0805", child,
-             fmt::format("'{}' is {}, which is neither a number nor an array of numbers", name,
-                         clang_.type_text(type)));
-    array.type = *number;
-    if (has_value)
-      refuse("E0805", first, fmt::format("the array '{}' has initial values", name), "assign them in a loop");
-    variables_[key] = {Variable::Kind::Array, nest_.add_array(std::move(array)), {}};
+    declare_variable(child, items);
   }
+}
+
+void Reader::declare_variable(CXCursor cursor, std::vector<Item>& items) {
+  check_storage(cursor);
+  const std::string name = clang_.spelling(cursor);
+  const CXType type = clang_.type(cursor);
+  const unsigned key = clang_.location(cursor);
+  const CXCursor first = clang_.initializer(cursor);
+  const bool has_value = first.kind != CXCursor_InvalidFile && clang_.span(first).end > 0;
+  Array array;
+  array.name = name;
+  array.place = place(cursor);
+  if (const auto number = scalar(type)) {
+    // A name for a number that never changes.
+    if (has_value && !assigned_.contains(key) && !is_float(*number) && *number != Scalar::Bool) {
+      const Tree value = convert(expression(first), *number);
+      if (affine_of(nest_, value)) {
+        variables_[key] = {Variable::Kind::Name, -1, exactly(tidy(nest_, widen(value)), *number)};
+        return;
+      }
+    }
+    array.type = *number;
+    const int id = nest_.add_array(std::move(array));
+    variables_[key] = {Variable::Kind::Array, id, {}};
+    if (has_value) {
+      Assign assign;
+      assign.array = id;
+      assign.value = convert(expression(first), *number);
+      assign.place = place(cursor);
+      add(std::move(assign), items);
+    }
+    return;
+  }
+  if (type.kind == CXType_Pointer)
+    refuse("E0806", cursor,
+           fmt::format("'{}' is a pointer: what it leads to may be part of another array", name),
+           "use the array that it points to by its own name");
+  array.shape = shape(cursor);
+  CXType element = clang_.declared_type(cursor);
+  while (element.kind == CXType_ConstantArray || element.kind == CXType_VariableArray)
+    element = clang_.element(element);
+  const auto number = scalar(clang_.canonical(element));
+  if (array.shape.empty() || !number)
+    refuse("E0805", cursor,
+           fmt::format("'{}' is {}, which is neither a number nor an array of numbers", name,
+                       clang_.type_text(type)));
+  array.type = *number;
+  if (has_value)
+    refuse("E0805", first, fmt::format("the array '{}' has initial values", name), "assign them in a loop");
+  variables_[key] = {Variable::Kind::Array, nest_.add_array(std::move(array)), {}};
 }
 
 /// Integer parameters that stand alone as an extent of an argument, or with a constant added, are sizes: the

@@ -12,8 +12,20 @@ namespace twill::c {
 
 // ---- pointers -----------------------------------------------------------------------------------
 
-/// Arguments that are declared as arrays are different ones. A pointer may lead anywhere, unless it is
-/// `restrict`.
+namespace {
+
+/// Whether C allows that both types name the same memory: but for the sign they are one, or one of them is a
+/// character.
+bool may_share_memory(Scalar a, Scalar b) {
+  const auto is_character = [](Scalar type) { return is_integer(type) && info(type).bytes == 1; };
+  return a == b || is_character(a) || is_character(b) ||
+         (is_integer(a) && is_integer(b) && info(a).bytes == info(b).bytes);
+}
+
+}  // namespace
+
+/// Arguments that are declared as arrays are different ones. A pointer may lead anywhere that its type
+/// allows, unless it is `restrict`.
 void Reader::check_aliases() const {
   std::set<int> written;
   written_arrays(nest_.items, written);
@@ -21,13 +33,13 @@ void Reader::check_aliases() const {
   for (int a = 0; a < count; ++a)
     for (int b = 0; b < count; ++b) {
       const Array &x = nest_.array(a), &y = nest_.array(b);
-      if (a == b || !x.is_argument || !y.is_argument || x.type != y.type) continue;
+      if (a == b || !x.is_argument || !y.is_argument || !may_share_memory(x.type, y.type)) continue;
       if (!x.is_pointer || x.is_restrict || (y.is_pointer && y.is_restrict)) continue;
       if (!written.contains(a) && !written.contains(b)) continue;
       fail(Fault::Limit, "E0806", x.place,
            fmt::format("the pointers '{}' and '{}' may lead to the same memory, and '{}' is written", x.name,
                        y.name, written.contains(a) ? x.name : y.name),
-           fmt::format("if they never do, say so: {} *restrict {}", info(x.type).c_name, x.name));
+           fmt::format("if they never do, say so: {} *restrict {}", x.c_type, x.name));
     }
 }
 
@@ -96,15 +108,8 @@ void Reader::find_extents() {
       else if (!poly::quickly_non_negative({}, *reach - more))
         unknown("two uses reach differently far");
     }
-    Tree extent = integer(reach->constant());
-    for (const auto& term : reach->terms()) {
-      const auto* var = std::get_if<poly::Var>(&term.atom);
-      if (!var) unknown("it reaches to a fraction of a parameter");
-      const Tree param = make(
-          {.kind = Kind::Param, .type = nest_.params[static_cast<std::size_t>(var->id)].type, .id = var->id});
-      extent = apply("+", {apply("*", {integer(term.factor), cast(param, Scalar::I64)}, Scalar::I64), extent},
-                     Scalar::I64);
-    }
+    const Tree extent = tree_of(nest_, *reach, array.place);
+    if (!extent) unknown("it reaches to a fraction of a parameter");
     array.shape[0] = extent;
   }
 }

@@ -54,8 +54,8 @@ constexpr LibraryFunction library[] = {
     {"tan", "tan", 1},     {"asin", "asin", 1},   {"acos", "acos", 1},   {"atan", "atan", 1},
     {"sinh", "sinh", 1},   {"cosh", "cosh", 1},   {"tanh", "tanh", 1},   {"erf", "erf", 1},
     {"floor", "floor", 1}, {"ceil", "ceil", 1},   {"trunc", "trunc", 1}, {"fabs", "abs", 1},
-    {"pow", "pow", 2},     {"atan2", "atan2", 2}, {"hypot", "hypot", 2}, {"fmin", "min", 2},
-    {"fmax", "max", 2},    {"fma", "fma", 3},
+    {"round", "round", 1}, {"pow", "pow", 2},     {"atan2", "atan2", 2}, {"hypot", "hypot", 2},
+    {"fmin", "min", 2},    {"fmax", "max", 2},    {"fma", "fma", 3},
 };
 
 }  // namespace
@@ -74,31 +74,6 @@ Reader::Variable* Reader::find(CXCursor reference) {
   return found == variables_.end() ? nullptr : &found->second;
 }
 
-poly::Condition Reader::facts() const {
-  poly::Condition all;
-  for (const int loop : open_loops_) all = std::move(all) && range_of(nest_, loop).condition;
-  for (const Tree& guard : guards_) all = std::move(all) && condition_of(nest_, guard).condition;
-  return all;
-}
-
-Tree Reader::widen(const Tree& tree) const {
-  if (is_float(tree->type) || tree->type == Scalar::Bool) return cast(tree, Scalar::I64);
-  if (tree->kind == Kind::Number) return integer(tree->number.as_int(), tree->place);
-  if (tree->kind == Kind::Cast && !is_float(tree->args[0]->type) && tree->args[0]->type != Scalar::Bool)
-    return widen(tree->args[0]);
-  if (tree->kind == Kind::Apply) {
-    static const char* const known[] = {"+", "*", "floor_div", "floor_mod", "min", "max"};
-    const bool exact =
-        std::ranges::find(known, tree->op) != std::end(known) || (tree->op == "-" && is_signed(tree->type));
-    if (exact) {
-      std::vector<Tree> args;
-      for (const Tree& arg : tree->args) args.push_back(widen(arg));
-      return apply(tree->op, std::move(args), Scalar::I64, tree->place);
-    }
-  }
-  return cast(tree, Scalar::I64);
-}
-
 Tree Reader::expression(CXCursor cursor) {
   const auto parts = clang_.children(cursor);
   switch (cursor.kind) {
@@ -110,7 +85,7 @@ Tree Reader::expression(CXCursor cursor) {
       if (!type) break;
       // C's comparisons are integers, ours are conditions until somebody calculates with them.
       if (inner->type == Scalar::Bool && !is_float(*type)) return inner;
-      return cast(std::move(inner), *type);
+      return convert(inner, *type);
     }
     case CXCursor_DeclRefExpr: return reference(cursor);
     case CXCursor_IntegerLiteral:
@@ -124,20 +99,24 @@ Tree Reader::expression(CXCursor cursor) {
       const auto type = scalar(clang_.type(cursor));
       if (!type || parts.empty()) break;
       const Tree inner = expression(parts.back());
-      return *type == Scalar::Bool ? truth(inner) : cast(inner, *type);
+      return *type == Scalar::Bool ? truth(inner) : convert(inner, *type);
     }
     case CXCursor_ConditionalOperator: {
       const Tree condition = truth(expression(parts.at(0)));
-      Tree a = expression(parts.at(1)), b = expression(parts.at(2));
+      guards_.push_back(condition);
+      Tree a = expression(parts.at(1));
+      guards_.back() = negated(condition);
+      Tree b = expression(parts.at(2));
+      guards_.pop_back();
       const auto type = scalar(clang_.type(cursor));
       if (!type) break;
-      a = cast(a, *type);
-      b = cast(b, *type);
+      a = convert(a, *type);
+      b = convert(b, *type);
       // The larger or the smaller of two integers; floats that are not numbers would tell the difference.
       if (condition->kind == Kind::Apply && is_comparison(condition->op) && !is_float(*type)) {
         const bool less = condition->op[0] == '<', more = condition->op[0] == '>';
         const auto fits = [&](const Tree& x, const Tree& y) {
-          return same(cast(condition->args[0], *type), x) && same(cast(condition->args[1], *type), y);
+          return is_same_value(condition->args[0], x) && is_same_value(condition->args[1], y);
         };
         if ((less || more) && fits(a, b)) return apply(less ? "min" : "max", {a, b}, *type, place(cursor));
         if ((less || more) && fits(b, a)) return apply(less ? "max" : "min", {a, b}, *type, place(cursor));
@@ -169,7 +148,7 @@ Tree Reader::reference(CXCursor cursor) {
                fmt::format("the loop index '{}' is used outside of its loop", source(cursor)),
                "use the bound of the loop instead");
       const auto type = scalar(clang_.type(cursor));
-      return cast(variable->value, type.value_or(Scalar::I32));
+      return exactly(variable->value, type.value_or(Scalar::I32));
     }
     case Variable::Kind::Name: return variable->value;
     case Variable::Kind::Array: break;
@@ -236,27 +215,19 @@ Tree Reader::operate(const std::string& op, Tree a, Tree b, CXCursor cursor) {
   b = number_of(b);
   const Scalar x = promoted(a->type), y = promoted(b->type);
   const Scalar type = rank(x) >= rank(y) ? x : y;
-  if (is_comparison(op)) {
-    if (!is_float(type) && affine_of(nest_, a) && affine_of(nest_, b))
-      return apply(op, {tidy(nest_, widen(a)), tidy(nest_, widen(b))}, Scalar::Bool, at);
-    return apply(op, {cast(a, type), cast(b, type)}, Scalar::Bool, at);
-  }
-  a = cast(a, type);
-  b = cast(b, type);
-  if (op == "-" && !is_float(type) && !is_signed(type)) {
-    // A difference of unsigned numbers that is not negative is an ordinary one.
-    const auto x_affine = affine_of(nest_, a), y_affine = affine_of(nest_, b);
-    if (x_affine && y_affine && poly::quickly_non_negative(facts(), *x_affine - *y_affine))
-      return cast(apply("-", {widen(a), widen(b)}, Scalar::I64, at), type);
-  }
-  if (op == "+" || op == "-" || op == "*") return apply(op, {a, b}, type, at);
+  if (is_comparison(op)) return compare(op, a, b, type, at);
+  // A shift has the type of what is shifted.
+  if (!is_float(type) && (op == "<<" || op == ">>"))
+    return apply(op == "<<" ? "shl" : "shr", {convert(a, x), convert(b, x)}, x, at);
+  a = convert(a, type);
+  b = convert(b, type);
+  if (op == "+" || op == "-" || op == "*") return wrap(apply(op, {a, b}, type, at));
   if (op == "/" && is_float(type)) return apply("/", {a, b}, type, at);
   if ((op == "/" || op == "%") && !is_float(type)) {
     // C rounds towards zero, which is the same for numbers that are not negative.
     const auto dividend = affine_of(nest_, a), divisor = affine_of(nest_, b);
     const bool plain_division = is_signed(type) ? dividend && divisor && divisor->is_constant() &&
-                                                      divisor->constant() > 0 &&
-                                                      poly::quickly_non_negative(facts(), *dividend)
+                                                      divisor->constant() > 0 && is_never_negative(*dividend)
                                                 : true;
     if (plain_division) return apply(op == "/" ? "floor_div" : "floor_mod", {a, b}, type, at);
     return apply(op == "/" ? "quot" : "rem", {a, b}, type, at);
@@ -265,8 +236,6 @@ Tree Reader::operate(const std::string& op, Tree a, Tree b, CXCursor cursor) {
     if (op == "&") return apply("bit_and", {a, b}, type, at);
     if (op == "|") return apply("bit_or", {a, b}, type, at);
     if (op == "^") return apply("xor", {a, b}, type, at);
-    if (op == "<<") return apply("shl", {a, b}, type, at);
-    if (op == ">>") return apply("shr", {a, b}, type, at);
   }
   refuse("E0807", cursor, fmt::format("the operator '{}' is not understood inside of an expression", op),
          op == "=" || op == "," ? "assign in a statement of its own" : "");
@@ -290,9 +259,11 @@ Tree Reader::call(CXCursor cursor) {
   const auto parts = clang_.children(cursor);
   const std::string name = clang_.spelling(cursor);
   const Place at = place(cursor);
+  // The text's own function, even if it has the name of another one.
+  if (const Tree value = inlined(cursor)) return value;
   std::vector<Tree> args;
   const auto read_arguments = [&](Scalar type) {
-    for (std::size_t i = 1; i < parts.size(); ++i) args.push_back(cast(expression(parts[i]), type));
+    for (std::size_t i = 1; i < parts.size(); ++i) args.push_back(convert(expression(parts[i]), type));
   };
   if ((name == "abs" || name == "labs") && parts.size() == 2) {
     const Scalar type = name == "abs" ? Scalar::I32 : Scalar::I64;
@@ -308,7 +279,7 @@ Tree Reader::call(CXCursor cursor) {
   }
   refuse("E0809", cursor,
          fmt::format("the function '{}' is not known: what it reads and writes cannot be seen", name),
-         "write out what it computes, or use a macro; functions of math.h are known");
+         "write out what it computes; functions with a body in the file are known, and most of math.h");
 }
 
 std::optional<std::int64_t> Reader::constant(CXCursor cursor) {
@@ -320,12 +291,9 @@ std::optional<std::int64_t> Reader::constant(CXCursor cursor) {
 // ---- elements -----------------------------------------------------------------------------------
 
 Tree Reader::index(CXCursor cursor, int array) {
-  const Tree tree = widen(expression(cursor));
-  if (affine_of(nest_, tree)) return tidy(nest_, tree);
-  bool data = false;
-  visit(nest_, tree,
-        [&](const Tree& node) { data = data || node->kind == Kind::Read || node->kind == Kind::Local; });
-  if (!data)
+  const Tree tree = position(expression(cursor));
+  if (affine_of(nest_, tree)) return tree;
+  if (!is_found_when_running(tree))
     refuse("E0808", cursor,
            fmt::format(
                "the subscript '{}' of '{}' is not affine: it is no sum of loop indices and parameters times "

@@ -1,58 +1,75 @@
-// Reading C loops: where they begin, how they count, and where they end.
+// Reading C loops: where they begin and how they count.
 #include "base/error.h"
 #include "import/c_depend.h"
 #include "import/c_read.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 namespace twill::c {
-
-struct Reader::LoopHead {
-  unsigned key = 0;  // of the variable that counts
-  std::string name;
-  Tree first;           // its first value
-  std::int64_t by = 0;  // what is added in every step
-};
 
 bool Reader::is_variable(CXCursor cursor, unsigned key) const {
   const CXCursor inner = plain(cursor);
   return inner.kind == CXCursor_DeclRefExpr && clang_.location(clang_.referenced(inner)) == key;
 }
 
-/// `for (i = first; …` or `for (int i = first; …`
+/// `for (i = first; …` or `for (int i = first; …`; one of several, if there are several.
 Reader::LoopHead Reader::loop_start(CXCursor start) {
   LoopHead head;
   const auto sides = clang_.children(start);
-  if (start.kind == CXCursor_DeclStmt) {
-    if (sides.size() != 1 || clang_.span(clang_.initializer(sides[0])).end == 0)
-      refuse("E0811", start, "this loop declares more than its index", "write for (int i = lo; i < hi; i++)");
-    head.key = clang_.location(sides[0]);
-    head.name = clang_.spelling(sides[0]);
-    if (const auto type = scalar(clang_.type(sides[0])); !type || is_float(*type))
+  if (start.kind == CXCursor_VarDecl) {
+    check_storage(start);
+    head.name = clang_.spelling(start);
+    if (clang_.span(clang_.initializer(start)).end == 0)
+      refuse("E0811", start, fmt::format("'{}' does not say where the loop begins", source(start)),
+             "write for (int i = lo; i < hi; i++)");
+    const auto type = scalar(clang_.type(start));
+    if (!type || !is_integer(*type))
       refuse("E0811", start, fmt::format("the loop index '{}' is no integer", head.name));
-    head.first = widen(expression(clang_.initializer(sides[0])));
+    head.key = clang_.location(start);
+    head.type = *type;
+    head.first = convert(expression(clang_.initializer(start)), head.type);
     return head;
   }
-  const bool assigns = start.kind == CXCursor_BinaryOperator && sides.size() == 2 &&
-                       binary_operator(sides) == "=" && plain(sides[0]).kind == CXCursor_DeclRefExpr;
-  if (!assigns)
-    refuse("E0811", start, fmt::format("'{}' does not say where the loop begins", source(start)),
-           "write for (i = lo; i < hi; i++)");
-  const CXCursor target = plain(sides[0]);
+  const CXCursor target = plain(sides.at(0));
   head.key = clang_.location(clang_.referenced(target));
   head.name = clang_.spelling(target);
   const Variable* known = find(target);
   if (!known || known->kind == Variable::Kind::Param ||
       (known->kind == Variable::Kind::Array &&
-       (nest_.array(known->id).is_argument || is_float(nest_.array(known->id).type))))
+       (nest_.array(known->id).is_argument || !is_integer(nest_.array(known->id).type))))
     refuse("E0811", start, fmt::format("the loop index '{}' is no local integer variable", head.name));
   if (known->kind == Variable::Kind::Index && known->value)
     refuse("E0811", start, fmt::format("the loop index '{}' is that of a loop around this one", head.name),
            "give each loop an index of its own");
-  head.first = widen(expression(sides[1]));
+  head.type = scalar(clang_.type(target)).value_or(Scalar::I32);
+  head.first = convert(expression(sides.at(1)), head.type);
   return head;
+}
+
+/// The variable that a part of `for (…; …; …)` declares or assigns to; 0: none.
+unsigned Reader::changed_by(CXCursor part) const {
+  if (part.kind == CXCursor_VarDecl) return clang_.location(part);
+  const auto sides = clang_.children(part);
+  const bool changes =
+      part.kind == CXCursor_UnaryOperator || part.kind == CXCursor_CompoundAssignOperator ||
+      (part.kind == CXCursor_BinaryOperator && sides.size() == 2 && binary_operator(sides) == "=");
+  if (!changes || sides.empty() || plain(sides[0]).kind != CXCursor_DeclRefExpr) return 0;
+  return clang_.location(clang_.referenced(plain(sides[0])));
+}
+
+/// The operands of `a, b` or `a && b`, however many; the variables of a declaration.
+std::vector<CXCursor> Reader::operands(CXCursor cursor, const std::string& op) const {
+  const CXCursor whole = plain(cursor);
+  const auto parts = clang_.children(whole);
+  if (whole.kind == CXCursor_DeclStmt) return parts;
+  if (whole.kind != CXCursor_BinaryOperator || parts.size() != 2 || binary_operator(parts) != op)
+    return {whole};
+  std::vector<CXCursor> all = operands(parts[0], op);
+  for (const CXCursor part : operands(parts[1], op)) all.push_back(part);
+  return all;
 }
 
 /// `…; i++)`, `…; i -= 2)`, `…; i = i + 1)`
@@ -86,56 +103,15 @@ std::int64_t Reader::loop_step(CXCursor advance, const LoopHead& head) {
   return by;
 }
 
-/// `…; i < bound; …`: the range of the loop's own index, which counts up by one, and what the variable is in
-/// terms of it.
-Tree Reader::loop_range(CXCursor test, const LoopHead& head, int id) {
-  const auto ends = clang_.children(test);
-  const bool compares = test.kind == CXCursor_BinaryOperator && ends.size() == 2;
-  std::string op = compares ? binary_operator(ends) : "";
-  const bool left = compares && is_variable(ends[0], head.key),
-             right = compares && is_variable(ends[1], head.key);
-  if (!is_comparison(op) || op == "==" || left == right)
-    refuse("E0811", test,
-           fmt::format("'{}' does not compare the loop index '{}' with a bound", source(test), head.name),
-           "write i < hi");
-  if (right && op[0] != '!') op[0] = op[0] == '<' ? '>' : '<';
-  const Tree bound = widen(expression(ends[left ? 1 : 0]));
-  const bool up = head.by > 0;
-  const std::int64_t size = up ? head.by : -head.by;
-  if (op == "!=" ? size != 1 : (op[0] == '<') != up)
-    refuse("E0811", test, fmt::format("the loop over '{}' counts away from its bound", head.name),
-           "count up to an upper bound or down to a lower one, by one with !=");
-  const Place at = nest_.loop(id).place;
-  const auto sum = [&](const Tree& a, const Tree& b) { return apply("+", {a, b}, Scalar::I64, at); };
-  const auto difference = [&](const Tree& a, const Tree& b) { return apply("-", {a, b}, Scalar::I64, at); };
-  const bool inclusive = op == "<=" || op == ">=";
-  Tree lo = head.first, hi = inclusive ? sum(bound, integer(1, at)) : bound, value = index_of(id, at);
-  if (head.by != 1) {
-    // Steps are counted: i = first + by * step.
-    Tree distance = up ? difference(bound, head.first) : difference(head.first, bound);
-    if (inclusive) distance = sum(distance, integer(1, at));
-    lo = integer(0, at);
-    hi = size == 1
-             ? distance
-             : apply("floor_div", {sum(distance, integer(size - 1, at)), integer(size, at)}, Scalar::I64, at);
-    const Tree way = apply("*", {integer(size, at), value}, Scalar::I64, at);
-    value = up ? sum(head.first, way) : difference(head.first, way);
-  }
-  bool affine = true, data = false;
-  for (const Tree& end : {lo, hi}) {
-    affine = affine && affine_of(nest_, end);
-    visit(nest_, end, [&](const Tree& node) { data = data || node->kind == Kind::Read; });
-  }
-  if (!affine && !data)
-    refuse("E0808", test,
-           fmt::format(
-               "the bounds of the loop over '{}' are not affine: no sums of outer indices and parameters "
-               "times constants",
-               head.name),
-           "make such a bound an argument of the function");
-  nest_.loop(id).lo = tidy(nest_, lo);
-  nest_.loop(id).hi = tidy(nest_, hi);
-  return tidy(nest_, value);
+void Reader::open(int loop, const Tree& value, Scalar type) {
+  const auto affine = affine_of(nest_, value);
+  open_loops_.push_back(loop);
+  open_ranges_.push_back(affine ? range_of_type(*affine, type) : poly::Condition());
+}
+
+void Reader::close() {
+  open_loops_.pop_back();
+  open_ranges_.pop_back();
 }
 
 void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
@@ -145,18 +121,68 @@ void Reader::loop(CXCursor cursor, std::vector<Item>& items) {
            "a while loop computes scalars; let it stand innermost");
   if (parts.size() != 4)
     refuse("E0811", cursor, "a part of this loop is missing", "write for (i = lo; i < hi; i++)");
-  LoopHead head = loop_start(plain(parts[0]));
-  head.by = loop_step(plain(parts[2]), head);
+  const auto starts = operands(parts[0], ","), steps = operands(parts[2], ","),
+             tests = operands(parts[1], "&&");
+  // Of several variables that change, the one counts that the first test compares.
+  const auto counts = [&](CXCursor step) {
+    const unsigned key = changed_by(step);
+    return key != 0 && std::ranges::any_of(clang_.children(tests[0]),
+                                           [&](CXCursor side) { return is_variable(side, key); });
+  };
+  const auto found = std::ranges::find_if(steps, counts);
+  const CXCursor advance = found == steps.end() ? steps[0] : *found;
+  const unsigned key = changed_by(advance);
+  LoopHead head;
+  for (const CXCursor start : starts) {
+    if (changed_by(start) == key && key != 0) {
+      head = loop_start(start);
+      continue;
+    }
+    const std::size_t before = items.size();
+    if (start.kind == CXCursor_VarDecl)
+      declare_variable(start, items);
+    else if (changed_by(start) != 0)
+      statement(start, items);
+    std::set<int> written;
+    for (std::size_t k = before; k < items.size(); ++k) written_arrays({items[k]}, written);
+    if (head.first &&
+        std::ranges::any_of(written, [&](int id) { return reads_array(nest_, head.first, id); }))
+      refuse("E0811", start, fmt::format("'{}' changes what the loop begins with", source(start)),
+             "write it before the loop");
+  }
+  if (!head.first)
+    refuse("E0811", parts[0],
+           key == 0 ? fmt::format("'{}' does not count", source(parts[2]))
+                    : fmt::format("'{}' does not say where the loop begins", source(parts[0])),
+           "write for (i = lo; i < hi; i++)");
+  head.by = loop_step(advance, head);
   auto inner = std::make_shared<For>();
   inner->loop = nest_.add_loop({head.name, {}, {}, place(cursor)});
-  const Tree value = loop_range(plain(parts[1]), head, inner->loop);
+  variables_[head.key] = {Variable::Kind::Index, -1, {}};
+  const Tree value = loop_range(tests, head, inner->loop);
   variables_[head.key] = {Variable::Kind::Index, -1, value};
-  open_loops_.push_back(inner->loop);
+  open(inner->loop, value, head.type);
   statement(parts[3], inner->body);
-  open_loops_.pop_back();
+  bool counted = false;
+  for (const CXCursor step : steps) {
+    if (counted && mentions(step, key))
+      refuse("E0811", step, fmt::format("'{}' uses '{}' after it has changed", source(step), head.name),
+             "write it at the end of the loop");
+    if (changed_by(step) == key)
+      counted = true;
+    else
+      statement(step, inner->body);
+  }
+  close();
   variables_[head.key] = {Variable::Kind::Index, -1, {}};
   check_bounds_stay(inner->body, inner->loop, cursor);
   items.emplace_back(std::move(inner));
+}
+
+bool Reader::mentions(CXCursor at, unsigned key) const {
+  if (is_variable(at, key)) return true;
+  const auto parts = clang_.children(at);
+  return std::any_of(parts.begin(), parts.end(), [&](CXCursor part) { return mentions(part, key); });
 }
 
 /// Does something below assign to the variable?
@@ -203,7 +229,8 @@ bool Reader::counted_while(CXCursor cursor, std::vector<Item>& items) {
 
   const Variable before = *known;
   const int array = known->id;
-  LoopHead head{key, clang_.spelling(counter), widen(read_of(nest_, array, {}, place(counter))), 1};
+  LoopHead head{key, clang_.spelling(counter), nest_.array(array).type,
+                read_of(nest_, array, {}, place(counter)), 1};
   // Where the line before says what it starts with, the loop starts with that.
   if (const Assign* start = items.empty() ? nullptr : std::get_if<Assign>(&items.back());
       start && start->array == array && !start->guard) {
@@ -211,23 +238,23 @@ bool Reader::counted_while(CXCursor cursor, std::vector<Item>& items) {
     visit(nest_, start->value, [&](const Tree& node) {
       reads_itself = reads_itself || (node->kind == Kind::Read && node->id == array);
     });
-    if (!reads_itself) head.first = widen(start->value);
+    if (!reads_itself) head.first = start->value;
   }
   auto inner = std::make_shared<For>();
   inner->loop = nest_.add_loop({head.name, {}, {}, place(cursor)});
-  const Tree value = loop_range(test, head, inner->loop);
+  const Tree value = loop_range({test}, head, inner->loop);
   variables_[key] = {Variable::Kind::Index, -1, value};
-  open_loops_.push_back(inner->loop);
+  open(inner->loop, value, head.type);
   for (const CXCursor at : rest) statement(at, inner->body);
-  open_loops_.pop_back();
+  close();
   variables_[key] = before;
   check_bounds_stay(inner->body, inner->loop, cursor);
-  const Tree end = nest_.loop(inner->loop).hi;
+  const Tree lo = nest_.loop(inner->loop).lo, end = nest_.loop(inner->loop).hi;
   items.emplace_back(std::move(inner));
   Assign last;
   last.array = array;
   last.place = place(cursor);
-  last.value = apply("max", {head.first, end}, Scalar::I64, last.place);
+  last.value = apply("max", {lo, end}, Scalar::I64, last.place);
   add(std::move(last), items);
   return true;
 }

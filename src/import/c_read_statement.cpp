@@ -70,13 +70,12 @@ void Reader::statement(CXCursor cursor, std::vector<Item>& items) {
     case CXCursor_ContinueStmt:
       refuse("E0810", cursor, "'continue' leaves the order of the statements", "write an if");
     case CXCursor_ReturnStmt:
+      if (!open_calls_.empty())
+        refuse("E0810", cursor, "'return' leaves a function that is called",
+               "write an if around what follows");
       refuse("E0810", cursor, "'return' leaves the region '#pragma scop'", "write an if around what follows");
     case CXCursor_SwitchStmt: refuse("E0810", cursor, "'switch' is not supported", "write if and else");
-    case CXCursor_CallExpr:
-      refuse("E0809", cursor,
-             fmt::format("the function '{}' is not known: what it reads and writes cannot be seen",
-                         clang_.spelling(cursor)),
-             "write out what it computes, or use a macro; functions of math.h are known");
+    case CXCursor_CallExpr: return inline_statement(cursor, items);
     default: break;
   }
   refuse("E0810", cursor, fmt::format("the statement '{}' is not understood", source(cursor)),
@@ -112,7 +111,7 @@ void Reader::assign(CXCursor target, const std::string& op, CXCursor value, CXCu
     const Tree old = state ? state : read_of(nest_, to->array, to->at, place(target));
     right = operate(op, old, right, at);
   }
-  assign.value = type == Scalar::Bool ? truth(right) : cast(right, type);
+  assign.value = type == Scalar::Bool ? truth(right) : convert(right, type);
   if (states_) {
     states_->now[to->array] = assign.value;
     return;
@@ -138,7 +137,7 @@ void Reader::step(CXCursor cursor, const std::string& op, CXCursor target, std::
   const Tree state = state_of(to->array);
   const Tree old = state ? state : read_of(nest_, to->array, to->at, place(target));
   assign.value =
-      cast(operate(op, old, integer(1, place(cursor), Scalar::I32), cursor), nest_.array(to->array).type);
+      convert(operate(op, old, integer(1, place(cursor), Scalar::I32), cursor), nest_.array(to->array).type);
   if (states_) {
     states_->now[to->array] = assign.value;
     return;
@@ -204,6 +203,8 @@ void Reader::branch(CXCursor cursor, std::vector<Item>& items) {
 void Reader::while_loop(CXCursor cursor, std::vector<Item>& items, bool runs_first) {
   const auto parts = clang_.children(cursor);
   const CXCursor test = runs_first ? parts.at(1) : parts.at(0), body = runs_first ? parts.at(0) : parts.at(1);
+  // do { … } while (0): what macros write around their statements.
+  if (runs_first && is_number(expression(test), 0)) return statement(body, items);
   if (states_) refuse("E0812", cursor, "a while loop inside of a while loop", "nest loops with a counter");
   if (!runs_first && counted_while(cursor, items)) return;
   if (runs_first) statement(body, items);

@@ -194,12 +194,18 @@ Tree Stager::versioned(const Tree& tree) {
     }
     if (node->kind == Kind::Reduce && has_data_bounds(node)) {
       Node copy = *node;
+      std::vector<std::pair<int, Tree>> renamed;
       for (int& loop : copy.loops) {
         Loop range = nest_.loop(loop);
+        for (const auto& [outer, index] : renamed) {
+          range.lo = replace_index(range.lo, outer, index);
+          range.hi = replace_index(range.hi, outer, index);
+        }
         range.lo = versioned(range.lo);
         range.hi = versioned(range.hi);
         const int id = nest_.add_loop(std::move(range));
-        for (Tree& arg : copy.args) arg = replace_index(arg, loop, index_of(id, node->place));
+        renamed.emplace_back(loop, index_of(id, node->place));
+        for (Tree& arg : copy.args) arg = replace_index(arg, loop, renamed.back().second);
         loop = id;
       }
       for (Tree& arg : copy.args) arg = versioned(arg);

@@ -307,7 +307,12 @@ class Writer {
     const Place& place = t->place;
     switch (t->kind) {
       case Kind::Number:
-        if (!is_float(t->type) && t->type != Scalar::Bool && is_signed(t->type) && t->number.as_int() < 0)
+        // What is computed with narrow integers is wider.
+        if (is_narrow(t->type) && is_signed(t->type) && t->number.as_int() < 0)
+          return call_ast(
+              std::string(info(t->type).name),
+              {negative_ast(number_ast(Number::of(Scalar::I32, -t->number.as_int()), place), place)}, place);
+        if (is_signed(t->type) && t->number.as_int() < 0)
           return negative_ast(number_ast(Number::of(t->type, -t->number.as_int()), place), place);
         if (is_float(t->type) && t->number.as_double() < 0)
           return negative_ast(number_ast(Number::of_double(t->type, -t->number.as_double()), place), place);
@@ -351,8 +356,7 @@ class Writer {
   AstPtr conversion(const Tree& t) {
     // An integer that is an index or a size is what it is, whatever C's type for it.
     Tree inner = t->args[0];
-    if (inner->kind == Kind::Cast && !is_float(inner->type) && inner->args[0]->kind == Kind::Index)
-      inner = inner->args[0];
+    if (is_exact(inner) && inner->args[0]->kind == Kind::Index) inner = inner->args[0];
     if (inner->kind == Kind::Index && t->type == Scalar::I64) return tree(inner);
     const std::string to(info(t->type).name);
     if (inner->kind == Kind::Param && nest_.params[static_cast<std::size_t>(inner->id)].is_size) {

@@ -286,6 +286,10 @@ void compile_static_library(const std::string& c_source, const fs::path& archive
 
 std::string preprocess(const fs::path& file, const std::vector<std::string>& flags,
                        const CompileOptions& options) {
+  if (fs::is_regular_file(file) && read_file(file).find('\0') != std::string::npos)
+    fail(Fault::User, "E0615", {},
+         "the C preprocessor would not understand '" + file.string() + "': it is no text",
+         "give the C file, not what was made of it");
   std::vector<std::string> command = find_compiler(options.compiler);
   const WorkDirectory work(temporary_directory());
   const fs::path made = work.path() / "preprocessed.i";
