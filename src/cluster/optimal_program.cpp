@@ -528,11 +528,12 @@ class Choice {
     return false;
   }
 
-  /// Is something that the stage makes read by another cluster?
+  /// Is an array that the stage makes read by another cluster?
   bool is_in_memory(int stage, const UseTable& uses) const {
     for (const Output& output : stages_[at(stage)].outputs)
       for (const int reader : uses.readers(output.array))
-        if (best_.cluster[at(reader)] != best_.cluster[at(stage)]) return true;
+        if (region_.program[output.array].rank() > 0 && best_.cluster[at(reader)] != best_.cluster[at(stage)])
+          return true;
     return false;
   }
 

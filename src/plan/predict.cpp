@@ -26,10 +26,13 @@ class Prices {
   Prices(const Program& program, const TimeModel& model, const KnownSizes& known)
       : program_(program), guess_(program, known), model_(model) {}
 
+  /// A single value costs nothing.
   double read(ArrayId array) const {
+    if (program_[array].rank() == 0) return 0;
     return model_.read_time(guess_.bytes(program_[array]), guess_.knows(program_[array]));
   }
   double write(ArrayId array) const {
+    if (program_[array].rank() == 0) return 0;
     return model_.write_time(guess_.bytes(program_[array]), guess_.knows(program_[array]));
   }
   bool knows(const Stage& stage) const {
