@@ -149,6 +149,20 @@ Entry entry(std::string name, std::function<Case(Session&)> make) {
           }};
 }
 
+namespace {
+
+/// How long it took until the plan was there.
+double plan_ms(const Compilation& compilation) {
+  double sum = 0;
+  for (const auto& [pass, ms] : compilation.pass_ms) {
+    sum += ms;
+    if (pass == "plan") break;
+  }
+  return sum;
+}
+
+}  // namespace
+
 Row measure_case(Session& session, Case job) {
   const BenchOptions& options = session.options();
   Row row;
@@ -168,6 +182,10 @@ Row measure_case(Session& session, Case job) {
   const Compilation compilation = compile(job.program, session.machine(), compiling);
   row.compile_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  row.plan_ms = plan_ms(compilation);
+  if (job.published_plan_ms > 0)
+    row.notes.push_back(fmt::format("planned in {:.3g} s; published: {:.3g} s", 1e-3 * row.plan_ms,
+                                    1e-3 * job.published_plan_ms));
 
   Invocation invocation = compilation.kernel->prepare(job.inputs);
   invocation.run();  // so that results whose size is born have memory

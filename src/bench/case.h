@@ -54,10 +54,11 @@ struct Case {
   Work work;
   bool held_to_floor = false;  // an elementwise, stencil or reduction stage on arrays that no cache holds
   std::vector<Peer> peers;
-  Options ours = {};      // how our own kernel is compiled
-  std::vector<Way> ways;  // the same program compiled in other ways, each a peer
-  int threads = 0;        // of everybody; 0: as many as there are
-  Action reference;       // null: the interpreter, which takes its time
+  Options ours = {};             // how our own kernel is compiled
+  std::vector<Way> ways;         // the same program compiled in other ways, each a peer
+  int threads = 0;               // of everybody; 0: as many as there are
+  double published_plan_ms = 0;  // what the literature needs to plan the program; 0: nobody says
+  Action reference;              // null: the interpreter, which takes its time
   std::string reference_name;
   double tolerance = 0;  // of max_error; see likely_error
 };

@@ -47,6 +47,7 @@ std::string to_json(const Row& row) {
   json["verified"] = row.verified;
   json["reference"] = row.reference;
   json["compile_ms"] = rounded(row.compile_ms);
+  json["plan_ms"] = rounded(row.plan_ms);
   if (row.ours) {
     json["ours_median_ms"] = rounded(row.ours->median);
     json["ours_spread"] = rounded(row.ours->spread);

@@ -20,6 +20,7 @@ struct Row {
       0;  // threads of other programs that wanted a core, when the case began; they spoil its figures
   std::optional<Timing> ours;           // nothing: it did not run
   std::map<std::string, Timing> peers;  // those whose results are right
+  double plan_ms = 0;                   // of that, until it was known how to compute it
   double compile_ms = 0;           // from the program to a loaded kernel, whether it was in the cache or not
   std::optional<double> floor_ms;  // what the machine's measured rates allow
   std::optional<double> limit_ms;  // what the case must stay under, where that is a time of its own
