@@ -101,6 +101,24 @@ TEST(DefaultPlan, OrdersLoopsForContiguousAccess) {
   EXPECT_EQ(default_loops("def t(a: f32[N, M]) -> b { b[j, i] = a[i, j] }"), "core j / simd i");
 }
 
+TEST(DefaultPlan, LanesRunAlongWhatIsStored) {
+  // Tables of few values are read all over the place, whichever way the lanes go.
+  EXPECT_EQ(default_loops("def f(g: i32[H, W], t: f32[T]) -> r { r[k < 8, y, x] = "
+                          "t[clamp(g[y, x] - 256 * k)] + t[clamp(g[y, clamp(x + 1)] - k)] + f32(k) }"),
+            "core k / seq y / simd x");
+  EXPECT_EQ(default_loops("def f(g: i32[H, W], q: i32[H, W], t: f32[T], s: f32[T]) -> r { r[k < 8, y, x] = "
+                          "t[clamp(g[y, x])] + s[clamp(g[y, x])] + t[clamp(q[y, x])] + s[clamp(q[y, x])] }"),
+            "core k / seq y / simd x");
+  // Every second element of a row is no jump.
+  EXPECT_EQ(default_loops("def f(a: f32[I, K]) -> y { y[i < I] = sum(k < K / 2) (a[i, 2 * k] + "
+                          "a[i, 2 * k + 1]) }"),
+            "core i / simd k");
+  // What is folded is not stored in the loop: there, reads have the say.
+  EXPECT_EQ(default_loops("def f(a: f32[I, K], p: i64[I, K], x: f32[N]) -> y "
+                          "{ y[i] = sum(k) a[i, k] * x[clamp(p[i, k])] }"),
+            "core i / simd k");
+}
+
 TEST(DefaultPlan, HoldsTilesInRegistersWherePointsShareWhatTheyRead) {
   // What the lanes read is the same for all rows.
   EXPECT_EQ(default_loops(matmul), "core parts j / seq step 32 j / seq step 4 i / seq k / simd j / unroll i");

@@ -507,6 +507,21 @@ const Fused fused[] = {
 INSTANTIATE_TEST_SUITE_P(All, InTiles, ::testing::ValuesIn(fused),
                          [](const auto& one) { return std::string(one.param.name); });
 
+TEST(InTiles, LanesAreFilledByWhatASliceHasMostOf) {
+  // Neighbours of 'a' are along 'k', of which a tile has one: in its box, they are along 'x'.
+  const Compilation compilation = compile(
+      program_of("def f(u: f32[H, W], v: f32[H, W]) -> b {\n"
+                 "a[y, x, k < 8] = exp(u[y, x]) * f32(k) + v[y, x]\n"
+                 "b[k, y, x] = a[clamp(y - 1), x, k] + a[clamp(y + 1), x, k] + a[y, clamp(x + 1), k] }"),
+      two_cores());
+  const std::string loops = print_loops(*compilation.nest);
+  EXPECT_THAT(loops, HasSubstr("          for k in a_k .. a_k_end:\n"
+                               "            simd for x in a_x .. a_x_end:\n"
+                               "              a[y, x, k] = exp(u[y, x]) * f32(k) + v[y, x]\n"));
+  EXPECT_THAT(loops, Not(HasSubstr("simd for k")));
+  agrees(compilation, rectangles);
+}
+
 TEST(InTiles, RowsAreKeptInARing) {
   Options options;
   options.stop_after = "nest";

@@ -50,7 +50,8 @@ std::optional<Cluster> with_loops(const Program& program, const Machine& machine
   ClusterLoops loops{tiles.shared.size(), {}, {}};
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const bool slice = i < tiles.sliced;
-    const Proposer proposer(program, machine, *stages[i], slice ? std::set<int>{} : taken);
+    const Proposer proposer = slice ? Proposer(program, machine, *stages[i], {}, tiles.widths[i])
+                                    : Proposer(program, machine, *stages[i], taken);
     std::optional<Cluster> best;
     for (int mask = (1 << Wishes::count) - 1; mask >= 0 && !best; --mask) {
       Wishes wishes = Wishes::of(mask);

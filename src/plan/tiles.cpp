@@ -57,6 +57,7 @@ class Search {
       loops.again = computed_again(stages_, cluster_loops(loops.shared), loops.keep);
       loops.again.resize(sliced_);
       loops.overlap = !overlapping_.empty();
+      loops.widths = widths(loops.shared);
     }
     return found;
   }
@@ -78,6 +79,18 @@ class Search {
   std::vector<Slice> slices(const std::vector<ChainLevel>& shared) const {
     return slices_of(stages_, cluster_loops(shared),
                      [&](std::size_t level) { return index(shared[level].dim); });
+  }
+
+  std::vector<Widths> widths(const std::vector<ChainLevel>& shared) const {
+    std::vector<Slice> found = slices(shared);
+    found.resize(sliced_);
+    std::vector<Widths> result;
+    for (const Slice& slice : found) {
+      result.emplace_back();
+      for (const std::optional<Span>& span : slice)
+        result.back().push_back(span ? width_of(*span) : std::nullopt);
+    }
+    return result;
   }
 
   poly::Var index(int d) const { return var_of(leader_.dims[static_cast<std::size_t>(d)].id); }

@@ -3,6 +3,7 @@
 
 #include "machine/machine.h"
 #include "plan/legality.h"
+#include "plan/propose.h"
 
 namespace twill {
 
@@ -14,6 +15,8 @@ struct TileLoops {
   bool overlap = false;     // neighbouring tiles need some of the same of it
   /// By sliced stage: the share of its points that neighbouring tiles compute as well.
   std::vector<double> again = {};
+  /// By sliced stage: of its slices.
+  std::vector<Widths> widths = {};
 };
 
 /// How many of the first stages could be sliced: they compute what only the stages after them read.
