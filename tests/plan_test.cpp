@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "driver/agree.h"
+#include "driver/compile.h"
+#include "driver/fusion_report.h"
 #include "emit/nest.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
@@ -180,6 +183,26 @@ TEST(DefaultPlan, SaysWhatItGaveUp) {
   EXPECT_EQ(planned.reasons.front().text,
             "no several cores: the parts of 's' cannot be combined: the program is strict about the order of "
             "float operations");
+}
+
+TEST(DefaultPlan, CutsApartWhatHasNoLoopsTogether) {
+  const auto program = program_of(
+      "op circle(a: i64, b: i64) -> i64 associative { a + b + a * b }\n"
+      "def f(x: i64[N, M]) -> (t, v) {\n"
+      "stage t(i < N, j < M) { out t: i64[M] at [j] = fold(circle, i) cat(j) x[i, j] }\n"
+      "stage v(i < N, j < M) { out v: i64[N] at [i] = cat(i) fold(circle, j) x[i, j] } }");
+  const Compilation compilation = compile(program, two_cores());
+  EXPECT_EQ(compilation.schedule->passes, 2);
+  EXPECT_THAT(
+      fusion_report(compilation),
+      testing::AllOf(
+          testing::HasSubstr("\napart, and why\n  t | v  no order of loops computes both 't' and 'v': 't' "
+                             "cannot accumulate in memory: its operator has no identity (order)\n"),
+          testing::Not(testing::HasSubstr("fused or removed"))));
+  std::vector<Data> inputs;
+  inputs.push_back(random_data(Scalar::I64, {5, 4}, 1));
+  EXPECT_EQ(agreement(*program, reference_of(*program, inputs), compilation.kernel->run(inputs)).difference,
+            "");
 }
 
 TEST(Legality, RefusesWithAReason) {
