@@ -5,6 +5,7 @@
 
 #include "driver/agree.h"
 #include "driver/compile.h"
+#include "driver/fusion_report.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
 #include "plan/legality.h"
@@ -520,6 +521,44 @@ TEST(InTiles, LanesAreFilledByWhatASliceHasMostOf) {
                                "              a[y, x, k] = exp(u[y, x]) * f32(k) + v[y, x]\n"));
   EXPECT_THAT(loops, Not(HasSubstr("simd for k")));
   agrees(compilation, rectangles);
+}
+
+/// What explain says about stages that are not in one pass.
+std::string apart(const std::string& text, Options options = {}) {
+  options.stop_after = "elaborate";
+  const std::string report = fusion_report(compile(program_of(text), two_cores(), options));
+  const std::string title = "\napart, and why\n";
+  const std::size_t at = report.find(title);
+  return at == std::string::npos ? "" : report.substr(at + title.size());
+}
+
+TEST(InTiles, ExplainSaysWhyThereAreNoSlices) {
+  const std::string map = "def f(u: f32[H, W]) -> b { a[y, x] = sqrt(u[y, x]) + exp(u[y, x])\n",
+                    row = "def f(u: f32[N]) -> b { a[i] = sqrt(u[i]) + exp(u[i])\n";
+  EXPECT_EQ(apart(map + "b[y, x] = a[wrap(y - 1), wrap(x - 1)] + a[wrap(y + 1), wrap(x + 1)] }"),
+            "  a | b  tiles of 'b' would need all of 'a', which is wrapped around (whole)\n");
+  EXPECT_EQ(apart("def f(u: f32[N]) -> (a, b) { a[i] = sqrt(u[i]) + exp(u[i])\n"
+                  "b[i] = a[clamp(i - 1)] + a[clamp(i + 1)] }"),
+            "  a | b  'a' has no slices: 'a' is a result (result)\n");
+  EXPECT_EQ(apart("def f(u: f32[N], p: i64[N]) -> b { a[i] = f32(7 / p[i]) + sqrt(u[i]) + exp(u[i])\n"
+                  "b[i] = a[clamp(i - 1)] + a[clamp(i + 1)] }"),
+            "  a | b  'a' has no slices: it may fail, and would not fail where it is not needed (checked)\n");
+  EXPECT_THAT(
+      apart("def f(u: f32[N]) -> (e, c) { a[i] = sqrt(u[i]) + exp(u[i])\n"
+            "b[i] = a[clamp(i - 1)] + a[clamp(i + 1)]\nm = sum(i) b[i]\n"
+            "c[i] = exp(u[i]) * m + u[clamp(i + 1)]\ne[i] = a[clamp(i + 1)] * c[clamp(i + 2)] }"),
+      testing::StartsWith(
+          "  a | m  tiles of all readers of 'a' are one pass, and what is computed between them needs "
+          "the one and is needed by the other (between)\n"));
+  EXPECT_THAT(apart("def f(u: f32[N]) -> e { a[i] = sqrt(u[i]) + exp(u[i])\n"
+                    "m = sum(i) a[clamp(i - 1)] * a[clamp(i + 1)]\ne[i] = a[clamp(i + 1)] * m }"),
+              testing::StartsWith("  a | m  no outer dimension of 'm' could be cut into tiles (tiles)\n"));
+  EXPECT_EQ(
+      apart(map + "b[y, x] = sum(k < 2000) a[clamp(y + k), x] * f32(k) }"),
+      "  a | b  tiles of 'b' would need 2048 kB for slices, and the cache of a core has room for 131 kB "
+      "(room)\n");
+  EXPECT_EQ(apart(row + "b[i] = sum(k < 9000) a[clamp(i + k)] * f32(k) }"),
+            "  a | b  878.8 % of 'a' would be computed twice (twice)\n");
 }
 
 TEST(InTiles, RowsAreKeptInARing) {

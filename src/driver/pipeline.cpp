@@ -124,6 +124,16 @@ bool are_apart(const Plan& plan, const std::vector<std::string>& stages) {
   return where.size() > 1;
 }
 
+/// Of two stages that do not meet point by point, slices are what could be: why there are none says more than
+/// that they do not.
+void say_why_whole(std::vector<Reason> whole, std::vector<Reason>& apart) {
+  std::erase_if(whole, [&](const Reason& reason) {
+    const auto known = std::ranges::find(apart, reason.stages, &Reason::stages);
+    return known != apart.end() && known->code != "other-element" && known->code != "range";
+  });
+  apart.insert(apart.begin(), whole.begin(), whole.end());
+}
+
 void choose_plan(Compilation& c) {
   Choice choice = choose(c, *c.program, c.options.clusters);
   if (is_by_time(c.options) || c.options.clusters == Clusters::Greedy) think_again(c, choice);
@@ -137,6 +147,7 @@ void choose_plan(Compilation& c) {
   // What the last choice says about two stages counts more than what was said before.
   c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());
   c.apart.insert(c.apart.begin(), planned.apart.begin(), planned.apart.end());
+  say_why_whole(planned.whole, c.apart);
   c.fused.insert(c.fused.end(), planned.sliced.begin(), planned.sliced.end());
   // Nor is there anything to say about a stage that is not run.
   std::set<std::string> left_out;

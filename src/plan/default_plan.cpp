@@ -60,7 +60,7 @@ class Planner {
       first += count;
     }
     if (!lists_.empty() && slices_)
-      merge_in_tiles(program_, machine_, list, inside_parallel, *slices_, groups, planned_.reasons);
+      merge_in_tiles(program_, machine_, list, inside_parallel, *slices_, groups, planned_.whole);
     order = in_order(groups);
     const Lifetimes lifetimes(program_, list, order);
     first = 0;
@@ -70,7 +70,7 @@ class Planner {
       if (count > 1) {
         // Stages with blocks share no loops.
         if (!group.tiles && (is_sliced(*group.stages.front()) || most_shared(program_, group.stages) == 0))
-          group.tiles = in_tiles(program_, machine_, group.stages, site, Slices::All, planned_.reasons);
+          group.tiles = in_tiles(program_, machine_, group.stages, site, Slices::All, planned_.whole);
         if (group.tiles) {
           plan.clusters.push_back(std::move(group.tiles->cluster));
           planned_.sliced.insert(planned_.sliced.end(), group.tiles->sliced.begin(),
@@ -280,7 +280,7 @@ class Planner {
           to.push_back(item);
         }
       };
-      keep_local(program_, stages, i, depth, site, best->stores);
+      keep_local(stages, i, depth, site, best->stores);
       take(best->stores, cluster.stores);
       take(best->merges, cluster.merges);
       take(best->tiles, cluster.tiles);

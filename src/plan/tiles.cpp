@@ -4,7 +4,10 @@
 #include "program/affine_of.h"
 #include "program/index_use.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace twill {
@@ -43,26 +46,48 @@ class Search {
         leader_(*stages[sliced]),
         vector_(vector) {}
 
-  std::vector<TileLoops> run() {
-    find_dims();
-    std::vector<TileLoops> found;
-    if (dims_.empty() || loses_parallelism()) return found;
-    if (auto loops = rings()) found.push_back(std::move(*loops));
-    found.push_back(strips());
-    // Slices that are no longer in a core's own cache when they are read save nothing.
-    std::erase_if(found, [&](const TileLoops& loops) {
-      return bytes(loops.shared) > room() || reads_all_again(loops) || has_narrow_slices(loops);
-    });
-    for (TileLoops& loops : found) {
+  Result<std::vector<TileLoops>, Reason> run() {
+    if (auto reason = find_dims()) return *reason;
+    if (loses_parallelism())
+      return no("short", "the dimensions that tiles could be cut along have too few points for all workers");
+    std::vector<TileLoops> candidates, found;
+    if (auto loops = rings()) candidates.push_back(std::move(*loops));
+    candidates.push_back(strips());
+    std::optional<Reason> reason;
+    for (TileLoops& loops : candidates) {
+      if ((reason = why_no_gain(loops))) continue;
       loops.again = computed_again(stages_, cluster_loops(loops.shared), loops.keep);
       loops.again.resize(sliced_);
       loops.overlap = !overlapping_.empty();
       loops.widths = widths(loops.shared);
+      found.push_back(std::move(loops));
     }
+    if (found.empty()) return *reason;
     return found;
   }
 
  private:
+  Reason no(std::string code, std::string text) const {
+    return {std::move(code), {stages_.front()->name, leader_.name}, std::move(text), leader_.place};
+  }
+
+  /// Why slices for such tiles save nothing; nothing if they do.
+  std::optional<Reason> why_no_gain(const TileLoops& loops) const {
+    // Slices that are no longer in a core's own cache when they are read …
+    if (const double needed = bytes(loops.shared); needed > room())
+      return no("room",
+                fmt::format("tiles of '{}' would need {:.0f} kB for slices, and the cache of a core has "
+                            "room for {:.0f} kB",
+                            leader_.name, std::ceil(needed / 1e3), room() / 1e3));
+    if (const Stage* stage = reader_of_all(loops))
+      return no("again", "every tile of '" + leader_.name + "' would go through all that '" + stage->name +
+                             "' reads again");
+    if (const Stage* stage = narrow_slice(loops))
+      return no("narrow", "tiles of '" + leader_.name + "' need so little of a row of '" + stage->name +
+                              "' that its loops would cost more than its elements");
+    return std::nullopt;
+  }
+
   ClusterLoops cluster_loops(const std::vector<ChainLevel>& shared) const {
     ClusterLoops loops;
     loops.shared = shared.size();
@@ -95,23 +120,24 @@ class Search {
 
   poly::Var index(int d) const { return var_of(leader_.dims[static_cast<std::size_t>(d)].id); }
 
-  /// Are rows of some slice so much shorter than those of the tile that they are hardly worth their loops?
-  /// Coarse levels of a pyramid are.
-  bool has_narrow_slices(const TileLoops& loops) const {
+  /// A stage with slices whose rows are so much shorter than those of the tile that they are hardly worth
+  /// their loops: coarse levels of a pyramid have such.
+  const Stage* narrow_slice(const TileLoops& loops) const {
     const auto level = std::find_if(loops.shared.begin(), loops.shared.end(), [&](const ChainLevel& l) {
       return l.dim == vector_ && l.cut.kind == Cut::Kind::Step && l.cut.count > 1;
     });
-    if (level == loops.shared.end()) return false;
+    if (level == loops.shared.end()) return nullptr;
     const std::vector<Slice> found = slices(loops.shared);
     for (std::size_t i = 0; i < sliced_; ++i)
       for (const std::optional<Span>& span : found[i])
         if (span && span->lo.mentions(index(vector_)) && *width_of(*span) < level->cut.count / narrow)
-          return true;
-    return false;
+          return stages_[i];
+    return nullptr;
   }
 
-  /// Would a long fold read all of an array for every tile, and use it for a few points only?
-  bool reads_all_again(const TileLoops& loops) const {
+  /// A stage with a long fold that would read all of an array for every tile, and use it for a few points
+  /// only.
+  const Stage* reader_of_all(const TileLoops& loops) const {
     const std::vector<Slice> found = slices(loops.shared);
     for (std::size_t i = 0; i < sliced_; ++i) {
       const Stage& stage = *stages_[i];
@@ -134,22 +160,23 @@ class Search {
             again = again || (!moves && points < least_uses);
           });
         });
-        if (again) return true;
+        if (again) return &stage;
       }
     }
-    return false;
+    return nullptr;
   }
 
   /// The dimensions that every slice moves along: tiles along others would compute the same again. And those
-  /// along which slices overlap.
-  void find_dims() {
+  /// along which slices overlap. Or why there are none.
+  std::optional<Reason> find_dims() {
     const std::span<const Stage* const> tiled = stages_.subspan(sliced_);
     const int most = tiled.size() == 1 ? static_cast<int>(leader_.dims.size()) : most_shared(program_, tiled);
     std::vector<ChainLevel> points;
     for (int d = 0; d < most; ++d)
       if (std::all_of(tiled.begin(), tiled.end(), [&](const Stage* stage) { return can_cut(*stage, d); }))
         points.push_back({d, {}, By::Seq});
-    if (points.empty()) return;
+    if (points.empty())
+      return no("tiles", "no outer dimension of '" + leader_.name + "' could be cut into tiles");
     const std::vector<Slice> found = slices(points);
     for (const ChainLevel& level : points) {
       bool everywhere = true, overlaps = false;
@@ -171,6 +198,31 @@ class Search {
     if (tiled.size() > 1)
       for (std::size_t k = 0; k < dims_.size(); ++k)
         if (dims_[k] != static_cast<int>(k)) dims_.resize(k);
+    if (!dims_.empty()) return std::nullopt;
+    for (std::size_t i = sliced_; i-- > 0;)
+      if (std::ranges::none_of(found[i], [&](const std::optional<Span>& span) { return span.has_value(); }))
+        return no("whole", "tiles of '" + leader_.name + "' would need all of '" + stages_[i]->name + "'" +
+                               why_all(i));
+    return no("tiles", "no outer dimension of '" + leader_.name + "' cuts all that it reads into parts");
+  }
+
+  /// What speaks against parts of a stage in the reads of those after it.
+  std::string why_all(std::size_t i) const {
+    bool wraps = false, data = false;
+    for (const Stage* reader : stages_.subspan(i + 1))
+      for_each_expr(*reader, [&](Expr root) {
+        visit(root, [&](Expr node) {
+          const Read* read = as<Read>(node);
+          if (!read || std::ranges::none_of(stages_[i]->outputs,
+                                            [&](const Output& o) { return o.array == read->array; }))
+            return;
+          for (std::size_t k = 0; k < read->rules.size(); ++k) {
+            wraps = wraps || read->rules[k] == Boundary::Wrap;
+            data = data || reads_data(node->args[k]);
+          }
+        });
+      });
+    return wraps ? ", which is wrapped around" : data ? ", of which data decide what is read" : "";
   }
 
   /// Folds and scatters only where they are the outermost loops: inside, an element of the output is one
@@ -316,20 +368,31 @@ class Search {
 
 }  // namespace
 
+std::optional<Reason> why_not_sliced(const Program& program, const Stage& stage, const Site& site) {
+  const auto no = [&](std::string code, const std::string& text) {
+    return Reason{std::move(code), {stage.name}, "'" + stage.name + "' has no slices: " + text, stage.place};
+  };
+  for (const Output& output : stage.outputs) {
+    const std::string name = "'" + program[output.array].name + "'";
+    if (std::ranges::find(program.results, output.array) != program.results.end())
+      return no("result", name + " is a result");
+    if (!site.is_disposable(output.array)) return no("needed", name + " is needed elsewhere");
+  }
+  return why_not_slice(program, stage);
+}
+
 std::size_t could_be_sliced(const Program& program, std::span<const Stage* const> stages, const Site& site) {
   std::size_t count = 0;
-  for (; count + 1 < stages.size(); ++count) {
-    const Stage& stage = *stages[count];
-    const bool only_here = std::all_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& output) {
-      return site.is_disposable(output.array) && program[output.array].rank() > 0;
-    });
-    if (!only_here || why_not_slice(program, stage)) break;
-  }
+  const auto is_array = [&](const Output& output) { return program[output.array].rank() > 0; };
+  while (count + 1 < stages.size() && std::ranges::all_of(stages[count]->outputs, is_array) &&
+         !why_not_sliced(program, *stages[count], site))
+    ++count;
   return count;
 }
 
-std::vector<TileLoops> tile_loops(const Program& program, const Machine& machine,
-                                  std::span<const Stage* const> stages, std::size_t sliced, int vector) {
+Result<std::vector<TileLoops>, Reason> tile_loops(const Program& program, const Machine& machine,
+                                                  std::span<const Stage* const> stages, std::size_t sliced,
+                                                  int vector) {
   return Search(program, machine, stages, sliced, vector).run();
 }
 
