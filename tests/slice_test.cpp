@@ -93,6 +93,19 @@ TEST(Slice, ReachesBackFromTheBorder) {
       << "nobody knows how far M is behind N";
 }
 
+/// What lies outside of the range is reflected to its border.
+TEST(Slice, IsReflectedAtTheBorder) {
+  const auto of = [](const std::string& c) {
+    return slices("def f(u: f32[N], v: f32[M]) -> c { a[i] = 2 * u[i]\n" + c + " }", {4}).at("a");
+  };
+  EXPECT_EQ(of("c[i] = v[clamp(i)] * a[mirror(i - 1)] + a[mirror(i + 2)] + a[i]"), "i-1 .. i+5");
+  EXPECT_EQ(of("c[i < N] = v[clamp(i)] * a[mirror(i + 2)]"), "i-1 .. i+5") << "N + 1 means N - 2";
+  EXPECT_EQ(of("c[i < N] = v[clamp(i)] * a[mirror(i - 5)]"), "i-5 .. i+4") << "-5 means 4";
+  EXPECT_EQ(of("c[i < N / 2] = v[clamp(i)] * a[mirror(2 * i - 1)]"), "2*i-1 .. 2*i+5");
+  EXPECT_EQ(of("c[i < N] = v[clamp(i)] * a[mirror(N - 1 - i)]"), "N-i-4 .. N-i-1");
+  EXPECT_EQ(of("c[i] = v[i] * a[mirror(i)]"), "all") << "nobody knows how far M is behind N";
+}
+
 TEST(Slice, OfPyramidsIsStridedOrHalved) {
   EXPECT_EQ(slices("def f(u: f32[N]) -> c { a[i] = 2 * u[i]\n"
                    "c[i < N / 2] = a[2 * i] + a[2 * i + 1] }",
@@ -447,6 +460,13 @@ const Fused fused[] = {
      R"(
       def f(u: f32[H, W]) -> b { a[y, x] = 2 * u[y, x]
                                  b[y, x] = a[pad(y - 1, 7.0), x] + a[y, pad(x + 3, 1.0)] })",
+     rectangles},
+    {"BordersThatAreMirrored",
+     {1, 0},
+     R"(
+      def f(u: f32[H, W]) -> c { a[y, x] = exp(u[y, x]) + sqrt(u[y, x])
+                                 b[y, x] = exp(a[mirror(y - 1), x] + a[y, mirror(x + 3)]) + a[mirror(y + 2), mirror(x - 1)]
+                                 c[y, x] = b[mirror(y - 3), x] * b[y, mirror(x - 2)] })",
      rectangles},
     {"WhatMayFailIsNotSliced",
      {2, 1},
