@@ -581,6 +581,23 @@ TEST(InTiles, ExplainSaysWhyThereAreNoSlices) {
             "  a | b  878.8 % of 'a' would be computed twice (twice)\n");
 }
 
+TEST(InTiles, EverySecondPointIsComputedWhereItIsRead) {
+  // Four of four points for each of the reader's: slices would have no fewer, and have to be stored.
+  const auto compiled = [](const std::string& more) {
+    return compile(program_of("def f(u: f32[H, W]) -> b { a[y, x] = exp(u[y, x]) + exp(u[clamp(y + 1), x])\n"
+                              "b[y < H / 2, x < W / 2] = a[2 * y, 2 * x] + a[2 * y + 1, clamp(2 * x + 2)] + "
+                              "a[2 * y + 1, 2 * x] + a[2 * y, clamp(2 * x - 2)]" +
+                              more + " }"),
+                   two_cores());
+  };
+  const Compilation few = compiled(""), many = compiled(" + a[2 * y, 2 * x + 1]");
+  EXPECT_EQ(few.program->stages.size(), 1U);
+  EXPECT_EQ(many.program->stages.size(), 2U);
+  EXPECT_THAT(print_loops(*many.nest), testing::HasSubstr("for y in a_y .. a_y_end:"));
+  agrees(few, rectangles);
+  agrees(many, rectangles);
+}
+
 TEST(InTiles, RowsAreKeptInARing) {
   Options options;
   options.stop_after = "nest";
