@@ -598,6 +598,38 @@ TEST(InTiles, EverySecondPointIsComputedWhereItIsRead) {
   agrees(many, rectangles);
 }
 
+/// Of a chain, two boxes are needed at a time.
+TEST(InTiles, BoxesWhoseLivesAreDisjointShareMemory) {
+  const std::string chain =
+      "def f(u: f32[N]) -> e { a[i] = exp(u[clamp(i - 1)]) + u[i]\n"
+      "b[i] = exp(a[clamp(i - 1)]) + a[clamp(i + 1)]\nc[i] = exp(b[clamp(i - 1)]) + b[clamp(i + 1)]\n"
+      "d[i] = exp(c[clamp(i - 1)]) + c[clamp(i + 1)]\ne[i] = exp(d[clamp(i - 1)]) + d[clamp(i + 1)]";
+  const Compilation two = compile(program_of(chain + " }"), two_cores()),
+                    three = compile(program_of(chain + " + a[i] }"), two_cores());
+  EXPECT_THAT(print_loops(*two.nest), HasSubstr("  box a[1032]\n"
+                                                "  box c[1028] in the memory of a\n"
+                                                "  box b[1030]\n"
+                                                "  box d[1026] in the memory of b\n"
+                                                "  for i_tile in i_begin .. i_end step 1024:\n"));
+  EXPECT_THAT(print_loops(*three.nest), HasSubstr("  box a[1032]\n"
+                                                  "  box b[1030]\n"
+                                                  "  box d[1026] in the memory of b\n"
+                                                  "  box c[1028]\n"));
+  const std::vector<std::vector<std::int64_t>> lengths = {{0}, {1}, {2}, {5}, {1023}, {1030}, {5000}};
+  agrees(two, lengths);
+  agrees(three, lengths);
+}
+
+/// What is small lives in local variables of C.
+TEST(InTiles, SmallBoxesAreOnTheStack) {
+  Options options;
+  options.plan = plan_of({{0, step4, By::Seq}, {1, {Cut::Kind::Step, 16}, By::Seq}}, Keep::Local);
+  const Compilation compilation = compile(program_of(blur), two_cores(), options);
+  EXPECT_THAT(print_loops(*compilation.nest), HasSubstr("    var a[6, 16]\n"));
+  EXPECT_THAT(compilation.source->text, HasSubstr("float a[6 * 16];"));
+  agrees(compilation, rectangles);
+}
+
 TEST(InTiles, RowsAreKeptInARing) {
   Options options;
   options.stop_after = "nest";

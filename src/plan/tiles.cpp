@@ -1,6 +1,7 @@
 #include "plan/tiles.h"
 
 #include "fuse/share.h"
+#include "plan/rooms.h"
 #include "program/affine_of.h"
 #include "program/index_use.h"
 
@@ -74,7 +75,7 @@ class Search {
   /// Why slices for such tiles save nothing; nothing if they do.
   std::optional<Reason> why_no_gain(const TileLoops& loops) const {
     // Slices that are no longer in a core's own cache when they are read …
-    if (const double needed = bytes(loops.shared); needed > room())
+    if (const double needed = bytes(loops.shared, loops.keep); needed > room())
       return no("room",
                 fmt::format("tiles of '{}' would need {:.0f} kB for slices, and the cache of a core has "
                             "room for {:.0f} kB",
@@ -273,7 +274,7 @@ class Search {
     }
     if (has(vector_)) loops.shared.push_back({vector_, {Cut::Kind::Step, least_row}, By::Seq});
     loops.shared.push_back({*slides, {}, By::Seq});
-    if (has(vector_)) widen(loops.shared, loops.shared.size() - 2, most_row);
+    if (has(vector_)) widen(loops, loops.shared.size() - 2, most_row);
     return loops;
   }
 
@@ -287,58 +288,75 @@ class Search {
     if (has(vector_)) {
       // Arrays of unknown width may need more room than there is.
       Cut& row = loops.shared.back().cut;
-      while (dims_.size() == 1 && row.count > shortest_row && bytes(loops.shared) > room()) row.count /= 2;
+      while (dims_.size() == 1 && row.count > shortest_row && bytes(loops.shared, loops.keep) > room())
+        row.count /= 2;
       for (std::size_t l = 1; l < loops.shared.size(); ++l)
-        if (loops.shared[l].dim == vector_) widen(loops.shared, l, dims_.size() == 1 ? long_row : most_row);
+        if (loops.shared[l].dim == vector_) widen(loops, l, dims_.size() == 1 ? long_row : most_row);
     }
     std::int64_t rows = 1;
     for (std::size_t l = loops.shared.size(); l-- > 1;) {
       if (loops.shared[l].dim == vector_) continue;
-      widen(loops.shared, l, most_rows / rows);
+      widen(loops, l, most_rows / rows);
       rows *= loops.shared[l].cut.count;
     }
     return loops;
   }
 
   /// Makes the iterations of a loop larger as long as the slices stay in half of a core's own cache.
-  void widen(std::vector<ChainLevel>& shared, std::size_t level, std::int64_t most) const {
-    Cut& cut = shared[level].cut;
+  void widen(TileLoops& loops, std::size_t level, std::int64_t most) const {
+    Cut& cut = loops.shared[level].cut;
     while (cut.count < most) {
       cut.count *= 2;
-      const bool is_long = shared[level].dim == vector_ && cut.count > long_row;
-      if (bytes(shared) <= (is_long ? room() / 2 : room())) continue;
+      const bool is_long = loops.shared[level].dim == vector_ && cut.count > long_row;
+      if (bytes(loops.shared, loops.keep) <= (is_long ? room() / 2 : room())) continue;
       cut.count /= 2;
       return;
     }
   }
 
-  double bytes(const std::vector<ChainLevel>& shared) const {
+  /// What an iteration keeps in memory. What is sliced lives until it is read for the last time, but in
+  /// rings.
+  double bytes(const std::vector<ChainLevel>& shared, Keep keep) const {
     const std::vector<Slice> found = slices(shared);
-    double sum = 0;
+    std::vector<Life> lives;
+    std::vector<double> sizes;
+    std::vector<Type> types;
     for (std::size_t i = 0; i < stages_.size(); ++i) {
-      const Stage& stage = *stages_[i];
-      double each = 0;  // bytes at a point
-      for (const Output& output : stage.outputs)
-        if (i < sliced_ || is_handed_on(output))
-          each += static_cast<double>(byte_size(program_[output.array].type));
-      if (each == 0) continue;
-      double points = 1, unknown = 1;
-      for (std::size_t d = 0; d < found[i].size(); ++d) {
-        const Output& first = stage.outputs.front();
-        if (!is<Cat>(first.combine[d])) continue;
-        const Literal* extent = as<Literal>(stage.dims[d].hi);
-        const IndexRef* last = first.at.empty() ? nullptr : as<IndexRef>(first.at.back());
-        const bool row = !last || last->dim == stage.dims[d].id;
-        const std::int64_t likely = row ? guess : guess_rows;
-        // A row may be short; a plane of whole rows is not.
-        if (!found[i][d] && !extent) points *= std::exchange(unknown, likely);
-        points *= static_cast<double>(found[i][d] ? *width_of(*found[i][d])
-                                      : extent    ? extent->value.i
-                                                  : likely);
+      const double points = points_in_memory(*stages_[i], found[i]);
+      for (const Output& output : stages_[i]->outputs) {
+        if (i >= sliced_ && !is_handed_on(output)) continue;
+        std::size_t last = stages_.size();
+        if (keep != Keep::Ring || i >= sliced_)
+          while (--last > i && !reads(*stages_[last], output.array)) continue;
+        lives.push_back({i, last});
+        types.push_back(program_[output.array].type);
+        sizes.push_back(points * static_cast<double>(byte_size(types.back())));
       }
-      sum += points * each;
     }
+    const std::vector<std::size_t> rooms = rooms_of(lives, [&](std::size_t one, std::size_t other) {
+      return types[one] == types[other] && sizes[one] <= sizes[other];
+    });
+    double sum = 0;
+    for (std::size_t k = 0; k < rooms.size(); ++k)
+      if (rooms[k] == k) sum += sizes[k];
     return sum;
+  }
+
+  static double points_in_memory(const Stage& stage, const Slice& slice) {
+    double points = 1, unknown = 1;
+    if (stage.outputs.empty()) return points;
+    const Output& first = stage.outputs.front();
+    for (std::size_t d = 0; d < slice.size(); ++d) {
+      if (!is<Cat>(first.combine[d])) continue;
+      const Literal* extent = as<Literal>(stage.dims[d].hi);
+      const IndexRef* last = first.at.empty() ? nullptr : as<IndexRef>(first.at.back());
+      const bool row = !last || last->dim == stage.dims[d].id;
+      const std::int64_t likely = row ? guess : guess_rows;
+      // A row may be short; a plane of whole rows is not.
+      if (!slice[d] && !extent) points *= std::exchange(unknown, likely);
+      points *= static_cast<double>(slice[d] ? *width_of(*slice[d]) : extent ? extent->value.i : likely);
+    }
+    return points;
   }
 
   /// Does another stage that the shared loops run over read it, in the same iteration?
