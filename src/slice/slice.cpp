@@ -100,6 +100,7 @@ std::optional<Span> hull(const Span& a, const Span& b) {
 class Values {
  public:
   Values(const Stage& stage, const Slice& slice) : stage_(stage), slice_(slice) {}
+  Values(const Stage& stage, Slice&& slice) = delete;  // it is only looked at
 
   std::optional<Span> of(Expr e) const {
     const auto affine = affine_of(e);
@@ -201,7 +202,8 @@ class Demand {
         outside_(producer.dims.size(), false) {}
 
   void add(const Stage& reader, const Slice& slice) {
-    const Values values(reader, slice), all(reader, Slice(reader.dims.size()));
+    const Slice everything(reader.dims.size());
+    const Values values(reader, slice), all(reader, everything);
     for_each_expr(reader, [&](Expr root) {
       visit(root, [&](Expr node) {
         const Read* read = as<Read>(node);
