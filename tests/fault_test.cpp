@@ -1,8 +1,10 @@
 // What goes wrong at run time: kernels say what the interpreter says, word by word.
 #include "base/error.h"
+#include "driver/agree.h"
 #include "driver/compile.h"
 #include "program/text.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace twill {
@@ -77,6 +79,42 @@ TEST(Fault, AWriteOutside) {
       "    def f(x: i32[N]) -> h: i64[3] { h = scatter(+) { x[i] <- 1 | i } }\n"
       "                                                     ^^^^\n"
       "  help: add a condition that keeps such points out\n");
+}
+
+TEST(Fault, AnElementOutsideIntoWhichNothingIsFolded) {
+  const std::string text =
+      "def f(x: i32[N, M], s: i64[M]) -> y { stage y(i < N, j < M) {\n"
+      "out y: i64[M] at [j + 1] into s = fold(+, i) cat(j) i64(x[i, j]) where j + 1 < M } }";
+  EXPECT_THAT(
+      fault(text, {integers({1, 2}, {1, 2}), Data(Scalar::I64, {2})}),
+      testing::StartsWith("t.twill:2:5: error[E0506]: stage 'y' writes 'y' outside: subscript 0 is 2, "
+                          "but dimension 0 has 2 elements (at i = 0, j = 1)\n"));
+}
+
+/// Sums along both dimensions in one pass: one of them is in memory, where checks keep it.
+TEST(Fault, SumsInMemoryAreKeptInside) {
+  const std::string text =
+      "def f(n: i64, m: i64, x: i32[P, R], s: i64[Q], q: i64[P]) -> (y, z) {\n"
+      "stage y(i < n, j < m) { out y: i64[Q] at [j] onto s = fold(+, i) cat(j) i64(x[i, j]) }\n"
+      "stage z(i < n, j < m) { out z: i64[P] at [i] onto q = cat(i) fold(+, j) i64(x[i, j]) } }";
+  const Program program = parse_program("t.twill", text);
+  const Compilation compilation = compile(std::make_shared<const Program>(program), detect_machine());
+  EXPECT_EQ(compilation.schedule->passes, 1);
+  const auto inputs = [](std::int64_t n, std::int64_t m) {
+    std::vector<Data> all{whole(n), whole(m), integers({2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}),
+                          Data(Scalar::I64, {3}), Data(Scalar::I64, {2})};
+    all[3].set(1, Number::of(Scalar::I64, 100));
+    return all;
+  };
+  for (const std::int64_t n : {-1, 0, 1, 2})
+    for (const std::int64_t m : {-1, 0, 1, 3})
+      EXPECT_EQ(agreement(program, reference_of(program, inputs(n, m)), compilation.kernel->run(inputs(n, m)))
+                    .difference,
+                "")
+          << n << " x " << m;
+  EXPECT_THAT(fault(text, inputs(2, 4)),
+              testing::HasSubstr("error[E0506]: stage 'y' writes 'y' outside: subscript 0 is 3"));
+  EXPECT_THAT(fault(text, inputs(3, 3)), testing::HasSubstr("error[E0505]: stage 'y' reads 'x' outside"));
 }
 
 TEST(Fault, ADivisionByZero) {

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "driver/agree.h"
+#include "driver/compile.h"
+#include "driver/fusion_report.h"
 #include "emit/nest.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
@@ -101,6 +104,24 @@ TEST(DefaultPlan, OrdersLoopsForContiguousAccess) {
   EXPECT_EQ(default_loops("def t(a: f32[N, M]) -> b { b[j, i] = a[i, j] }"), "core j / simd i");
 }
 
+TEST(DefaultPlan, LanesRunAlongWhatIsStored) {
+  // Tables of few values are read all over the place, whichever way the lanes go.
+  EXPECT_EQ(default_loops("def f(g: i32[H, W], t: f32[T]) -> r { r[k < 8, y, x] = "
+                          "t[clamp(g[y, x] - 256 * k)] + t[clamp(g[y, clamp(x + 1)] - k)] + f32(k) }"),
+            "core k / seq y / simd x");
+  EXPECT_EQ(default_loops("def f(g: i32[H, W], q: i32[H, W], t: f32[T], s: f32[T]) -> r { r[k < 8, y, x] = "
+                          "t[clamp(g[y, x])] + s[clamp(g[y, x])] + t[clamp(q[y, x])] + s[clamp(q[y, x])] }"),
+            "core k / seq y / simd x");
+  // Every second element of a row is no jump.
+  EXPECT_EQ(default_loops("def f(a: f32[I, K]) -> y { y[i < I] = sum(k < K / 2) (a[i, 2 * k] + "
+                          "a[i, 2 * k + 1]) }"),
+            "core i / simd k");
+  // What is folded is not stored in the loop: there, reads have the say.
+  EXPECT_EQ(default_loops("def f(a: f32[I, K], p: i64[I, K], x: f32[N]) -> y "
+                          "{ y[i] = sum(k) a[i, k] * x[clamp(p[i, k])] }"),
+            "core i / simd k");
+}
+
 TEST(DefaultPlan, HoldsTilesInRegistersWherePointsShareWhatTheyRead) {
   // What the lanes read is the same for all rows.
   EXPECT_EQ(default_loops(matmul), "core parts j / seq step 32 j / seq step 4 i / seq k / simd j / unroll i");
@@ -162,6 +183,26 @@ TEST(DefaultPlan, SaysWhatItGaveUp) {
   EXPECT_EQ(planned.reasons.front().text,
             "no several cores: the parts of 's' cannot be combined: the program is strict about the order of "
             "float operations");
+}
+
+TEST(DefaultPlan, CutsApartWhatHasNoLoopsTogether) {
+  const auto program = program_of(
+      "op circle(a: i64, b: i64) -> i64 associative { a + b + a * b }\n"
+      "def f(x: i64[N, M]) -> (t, v) {\n"
+      "stage t(i < N, j < M) { out t: i64[M] at [j] = fold(circle, i) cat(j) x[i, j] }\n"
+      "stage v(i < N, j < M) { out v: i64[N] at [i] = cat(i) fold(circle, j) x[i, j] } }");
+  const Compilation compilation = compile(program, two_cores());
+  EXPECT_EQ(compilation.schedule->passes, 2);
+  EXPECT_THAT(
+      fusion_report(compilation),
+      testing::AllOf(
+          testing::HasSubstr("\napart, and why\n  t | v  no order of loops computes both 't' and 'v': 't' "
+                             "cannot accumulate in memory: its operator has no identity (order)\n"),
+          testing::Not(testing::HasSubstr("fused or removed"))));
+  std::vector<Data> inputs;
+  inputs.push_back(random_data(Scalar::I64, {5, 4}, 1));
+  EXPECT_EQ(agreement(*program, reference_of(*program, inputs), compilation.kernel->run(inputs)).difference,
+            "");
 }
 
 TEST(Legality, RefusesWithAReason) {

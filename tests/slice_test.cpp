@@ -5,6 +5,7 @@
 
 #include "driver/agree.h"
 #include "driver/compile.h"
+#include "driver/fusion_report.h"
 #include "plan/default_plan.h"
 #include "plan/elaborate.h"
 #include "plan/legality.h"
@@ -90,6 +91,19 @@ TEST(Slice, ReachesBackFromTheBorder) {
                    {4}),
             (Slices{{"a", "all"}, {"b", "all"}}))
       << "nobody knows how far M is behind N";
+}
+
+/// What lies outside of the range is reflected to its border.
+TEST(Slice, IsReflectedAtTheBorder) {
+  const auto of = [](const std::string& c) {
+    return slices("def f(u: f32[N], v: f32[M]) -> c { a[i] = 2 * u[i]\n" + c + " }", {4}).at("a");
+  };
+  EXPECT_EQ(of("c[i] = v[clamp(i)] * a[mirror(i - 1)] + a[mirror(i + 2)] + a[i]"), "i-1 .. i+5");
+  EXPECT_EQ(of("c[i < N] = v[clamp(i)] * a[mirror(i + 2)]"), "i-1 .. i+5") << "N + 1 means N - 2";
+  EXPECT_EQ(of("c[i < N] = v[clamp(i)] * a[mirror(i - 5)]"), "i-5 .. i+4") << "-5 means 4";
+  EXPECT_EQ(of("c[i < N / 2] = v[clamp(i)] * a[mirror(2 * i - 1)]"), "2*i-1 .. 2*i+5");
+  EXPECT_EQ(of("c[i < N] = v[clamp(i)] * a[mirror(N - 1 - i)]"), "N-i-4 .. N-i-1");
+  EXPECT_EQ(of("c[i] = v[i] * a[mirror(i)]"), "all") << "nobody knows how far M is behind N";
 }
 
 TEST(Slice, OfPyramidsIsStridedOrHalved) {
@@ -447,6 +461,13 @@ const Fused fused[] = {
       def f(u: f32[H, W]) -> b { a[y, x] = 2 * u[y, x]
                                  b[y, x] = a[pad(y - 1, 7.0), x] + a[y, pad(x + 3, 1.0)] })",
      rectangles},
+    {"BordersThatAreMirrored",
+     {1, 0},
+     R"(
+      def f(u: f32[H, W]) -> c { a[y, x] = exp(u[y, x]) + sqrt(u[y, x])
+                                 b[y, x] = exp(a[mirror(y - 1), x] + a[y, mirror(x + 3)]) + a[mirror(y + 2), mirror(x - 1)]
+                                 c[y, x] = b[mirror(y - 3), x] * b[y, mirror(x - 2)] })",
+     rectangles},
     {"WhatMayFailIsNotSliced",
      {2, 1},
      R"(
@@ -506,6 +527,108 @@ const Fused fused[] = {
 
 INSTANTIATE_TEST_SUITE_P(All, InTiles, ::testing::ValuesIn(fused),
                          [](const auto& one) { return std::string(one.param.name); });
+
+TEST(InTiles, LanesAreFilledByWhatASliceHasMostOf) {
+  // Neighbours of 'a' are along 'k', of which a tile has one: in its box, they are along 'x'.
+  const Compilation compilation = compile(
+      program_of("def f(u: f32[H, W], v: f32[H, W]) -> b {\n"
+                 "a[y, x, k < 8] = exp(u[y, x]) * f32(k) + v[y, x]\n"
+                 "b[k, y, x] = a[clamp(y - 1), x, k] + a[clamp(y + 1), x, k] + a[y, clamp(x + 1), k] }"),
+      two_cores());
+  const std::string loops = print_loops(*compilation.nest);
+  EXPECT_THAT(loops, HasSubstr("          for k in a_k .. a_k_end:\n"
+                               "            simd for x in a_x .. a_x_end:\n"
+                               "              a[y, x, k] = exp(u[y, x]) * f32(k) + v[y, x]\n"));
+  EXPECT_THAT(loops, Not(HasSubstr("simd for k")));
+  agrees(compilation, rectangles);
+}
+
+/// What explain says about stages that are not in one pass.
+std::string apart(const std::string& text, Options options = {}) {
+  options.stop_after = "elaborate";
+  const std::string report = fusion_report(compile(program_of(text), two_cores(), options));
+  const std::string title = "\napart, and why\n";
+  const std::size_t at = report.find(title);
+  return at == std::string::npos ? "" : report.substr(at + title.size());
+}
+
+TEST(InTiles, ExplainSaysWhyThereAreNoSlices) {
+  const std::string map = "def f(u: f32[H, W]) -> b { a[y, x] = sqrt(u[y, x]) + exp(u[y, x])\n",
+                    row = "def f(u: f32[N]) -> b { a[i] = sqrt(u[i]) + exp(u[i])\n";
+  EXPECT_EQ(apart(map + "b[y, x] = a[wrap(y - 1), wrap(x - 1)] + a[wrap(y + 1), wrap(x + 1)] }"),
+            "  a | b  tiles of 'b' would need all of 'a', which is wrapped around (whole)\n");
+  EXPECT_EQ(apart("def f(u: f32[N]) -> (a, b) { a[i] = sqrt(u[i]) + exp(u[i])\n"
+                  "b[i] = a[clamp(i - 1)] + a[clamp(i + 1)] }"),
+            "  a | b  'a' has no slices: 'a' is a result (result)\n");
+  EXPECT_EQ(apart("def f(u: f32[N], p: i64[N]) -> b { a[i] = f32(7 / p[i]) + sqrt(u[i]) + exp(u[i])\n"
+                  "b[i] = a[clamp(i - 1)] + a[clamp(i + 1)] }"),
+            "  a | b  'a' has no slices: it may fail, and would not fail where it is not needed (checked)\n");
+  EXPECT_THAT(
+      apart("def f(u: f32[N]) -> (e, c) { a[i] = sqrt(u[i]) + exp(u[i])\n"
+            "b[i] = a[clamp(i - 1)] + a[clamp(i + 1)]\nm = sum(i) b[i]\n"
+            "c[i] = exp(u[i]) * m + u[clamp(i + 1)]\ne[i] = a[clamp(i + 1)] * c[clamp(i + 2)] }"),
+      testing::StartsWith(
+          "  a | m  tiles of all readers of 'a' are one pass, and what is computed between them needs "
+          "the one and is needed by the other (between)\n"));
+  EXPECT_THAT(apart("def f(u: f32[N]) -> e { a[i] = sqrt(u[i]) + exp(u[i])\n"
+                    "m = sum(i) a[clamp(i - 1)] * a[clamp(i + 1)]\ne[i] = a[clamp(i + 1)] * m }"),
+              testing::StartsWith("  a | m  no outer dimension of 'm' could be cut into tiles (tiles)\n"));
+  EXPECT_EQ(
+      apart(map + "b[y, x] = sum(k < 2000) a[clamp(y + k), x] * f32(k) }"),
+      "  a | b  tiles of 'b' would need 2048 kB for slices, and the cache of a core has room for 131 kB "
+      "(room)\n");
+  EXPECT_EQ(apart(row + "b[i] = sum(k < 9000) a[clamp(i + k)] * f32(k) }"),
+            "  a | b  878.8 % of 'a' would be computed twice (twice)\n");
+}
+
+TEST(InTiles, EverySecondPointIsComputedWhereItIsRead) {
+  // Four of four points for each of the reader's: slices would have no fewer, and have to be stored.
+  const auto compiled = [](const std::string& more) {
+    return compile(program_of("def f(u: f32[H, W]) -> b { a[y, x] = exp(u[y, x]) + exp(u[clamp(y + 1), x])\n"
+                              "b[y < H / 2, x < W / 2] = a[2 * y, 2 * x] + a[2 * y + 1, clamp(2 * x + 2)] + "
+                              "a[2 * y + 1, 2 * x] + a[2 * y, clamp(2 * x - 2)]" +
+                              more + " }"),
+                   two_cores());
+  };
+  const Compilation few = compiled(""), many = compiled(" + a[2 * y, 2 * x + 1]");
+  EXPECT_EQ(few.program->stages.size(), 1U);
+  EXPECT_EQ(many.program->stages.size(), 2U);
+  EXPECT_THAT(print_loops(*many.nest), testing::HasSubstr("for y in a_y .. a_y_end:"));
+  agrees(few, rectangles);
+  agrees(many, rectangles);
+}
+
+/// Of a chain, two boxes are needed at a time.
+TEST(InTiles, BoxesWhoseLivesAreDisjointShareMemory) {
+  const std::string chain =
+      "def f(u: f32[N]) -> e { a[i] = exp(u[clamp(i - 1)]) + u[i]\n"
+      "b[i] = exp(a[clamp(i - 1)]) + a[clamp(i + 1)]\nc[i] = exp(b[clamp(i - 1)]) + b[clamp(i + 1)]\n"
+      "d[i] = exp(c[clamp(i - 1)]) + c[clamp(i + 1)]\ne[i] = exp(d[clamp(i - 1)]) + d[clamp(i + 1)]";
+  const Compilation two = compile(program_of(chain + " }"), two_cores()),
+                    three = compile(program_of(chain + " + a[i] }"), two_cores());
+  EXPECT_THAT(print_loops(*two.nest), HasSubstr("  box a[1032]\n"
+                                                "  box c[1028] in the memory of a\n"
+                                                "  box b[1030]\n"
+                                                "  box d[1026] in the memory of b\n"
+                                                "  for i_tile in i_begin .. i_end step 1024:\n"));
+  EXPECT_THAT(print_loops(*three.nest), HasSubstr("  box a[1032]\n"
+                                                  "  box b[1030]\n"
+                                                  "  box d[1026] in the memory of b\n"
+                                                  "  box c[1028]\n"));
+  const std::vector<std::vector<std::int64_t>> lengths = {{0}, {1}, {2}, {5}, {1023}, {1030}, {5000}};
+  agrees(two, lengths);
+  agrees(three, lengths);
+}
+
+/// What is small lives in local variables of C.
+TEST(InTiles, SmallBoxesAreOnTheStack) {
+  Options options;
+  options.plan = plan_of({{0, step4, By::Seq}, {1, {Cut::Kind::Step, 16}, By::Seq}}, Keep::Local);
+  const Compilation compilation = compile(program_of(blur), two_cores(), options);
+  EXPECT_THAT(print_loops(*compilation.nest), HasSubstr("    var a[6, 16]\n"));
+  EXPECT_THAT(compilation.source->text, HasSubstr("float a[6 * 16];"));
+  agrees(compilation, rectangles);
+}
 
 TEST(InTiles, RowsAreKeptInARing) {
   Options options;

@@ -113,14 +113,41 @@ void think_again(Compilation& c, Choice& choice) {
   }
 }
 
+/// Does the plan name the stages in different clusters?
+bool are_apart(const Plan& plan, const std::vector<std::string>& stages) {
+  std::set<const Cluster*> where;
+  for (const BlockPlan& block : plan.blocks)
+    for (const Cluster& cluster : block.clusters)
+      for (const Instance& instance : cluster.instances)
+        for (const std::string& stage : instance.stages)
+          if (std::ranges::find(stages, stage) != stages.end()) where.insert(&cluster);
+  return where.size() > 1;
+}
+
+/// Of two stages that do not meet point by point, slices are what could be: why there are none says more than
+/// that they do not.
+void say_why_whole(std::vector<Reason> whole, std::vector<Reason>& apart) {
+  std::erase_if(whole, [&](const Reason& reason) {
+    const auto known = std::ranges::find(apart, reason.stages, &Reason::stages);
+    return known != apart.end() && known->code != "other-element" && known->code != "range";
+  });
+  apart.insert(apart.begin(), whole.begin(), whole.end());
+}
+
 void choose_plan(Compilation& c) {
   Choice choice = choose(c, *c.program, c.options.clusters);
   if (is_by_time(c.options) || c.options.clusters == Clusters::Greedy) think_again(c, choice);
   auto& [clustering, planned] = choice;
   c.proof = clustering.proof;
+  // What was to be together may have no loops.
+  if (!planned.apart.empty())
+    std::erase_if(clustering.done,
+                  [&](const Reason& reason) { return are_apart(planned.plan, reason.stages); });
   c.fused.insert(c.fused.end(), clustering.done.begin(), clustering.done.end());
   // What the last choice says about two stages counts more than what was said before.
   c.apart.insert(c.apart.begin(), clustering.not_done.begin(), clustering.not_done.end());
+  c.apart.insert(c.apart.begin(), planned.apart.begin(), planned.apart.end());
+  say_why_whole(planned.whole, c.apart);
   c.fused.insert(c.fused.end(), planned.sliced.begin(), planned.sliced.end());
   // Nor is there anything to say about a stage that is not run.
   std::set<std::string> left_out;

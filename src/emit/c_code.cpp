@@ -213,46 +213,13 @@ void CCode::of(const For& s) {
   serial_loop(s);
 }
 
-/// Is what a loop asks of the places that it writes to the same in all of its iterations?
-bool CCode::asks_the_same(const For& s) {
-  if (s.body.size() != 1) return false;
-  const Put* put = std::get_if<Put>(&s.body.front().kind);
-  if (!put || put->checked.empty()) return false;
-  for (std::size_t k = 0; k < put->at.size(); ++k)
-    if (put->checked[k] && mentions(put->at[k], s.index)) return false;
-  return true;
-}
-
-/// It is asked once, and the loop need not ask.
-void CCode::ask_once(const For& s) {
-  Put put = std::get<Put>(s.body.front().kind);
-  open("if (" + value(program_.pool->apply(Prim::Lt, {s.lo, s.hi})) + ") {");
-  std::vector<Expr> at = put.at;
-  for (std::size_t k = 0; k < at.size(); ++k)
-    if (!put.checked[k]) at[k] = program_.pool->integer(0);
-  CExpressions print = expressions();
-  std::string fine;
-  print.checked_element(put.array, at, put.checked, fine);
-  lines(print.take_lines());
-  note_checks(print);
-  const bool always = fine == "true";
-  if (!always) open("if (" + fine + ") {");
-  put.checked.clear();
-  For unasked = s;
-  unasked.body.clear();
-  unasked.body.push_back({std::move(put)});
-  serial_loop(unasked);
-  if (!always) close();
-  close();
-}
-
 void CCode::serial_loop(const For& s) {
   if (lanes_.covers(s)) {
     CExpressions print = expressions();
     lines(lanes_.statements(s, print));
     return note_checks(print);
   }
-  if (asks_the_same(s)) return ask_once(s);
+  if (const auto known = known_before(s); !known.empty()) return ask_once(s, known);
   const std::string head = loop_head(s);
   Writer inner;
   inner.depth = w_->depth + 1;

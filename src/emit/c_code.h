@@ -48,8 +48,8 @@ class CCode {
   Expr field_by_field(const nest::Put& s) const;
   void put(CExpressions& print, const nest::Put& s);
   void serial_loop(const nest::For& s);
-  static bool asks_the_same(const nest::For& s);
-  void ask_once(const nest::For& s);
+  static std::vector<std::size_t> known_before(const nest::For& s);
+  void ask_once(const nest::For& s, const std::vector<std::size_t>& puts);
   void shared_loop(const nest::For& s);
   std::string loop_head(const nest::For& s, bool with_type = true);
   std::string reduction_name(const Operator& op);

@@ -43,12 +43,20 @@ class LoopPrinter {
   void of(const Remark& s) { line("# " + s.stage + (s.place.empty() ? "" : "  (" + s.place + ")")); }
   void of(const Let& s) { line("let " + name(s.name) + " = " + show(s.value)); }
   void of(const Local& s) {
-    line("var " + place(s.array, program_[s.array].shape) + (s.init ? " = " + show(s.init) : ""));
+    const auto box = nest_.boxes.find(s.array);
+    const std::vector<Expr>& extents =
+        box == nest_.boxes.end() ? program_[s.array].shape : box->second.extents;
+    line("var " + place(s.array, extents) + (s.init ? " = " + show(s.init) : ""));
   }
   void of(const Allocate& s) {
     const auto box = nest_.boxes.find(s.array);
-    if (box != nest_.boxes.end())
-      return line((box->second.ring >= 0 ? "ring " : "box ") + place(s.array, box->second.extents));
+    if (box != nest_.boxes.end()) {
+      line((box->second.ring >= 0 ? "ring " : "box ") + place(s.array, box->second.extents));
+      for (const auto& [other, part] : nest_.boxes)
+        if (other != s.array && nest_.memory(other) == s.array)
+          line("box " + place(other, part.extents) + " in the memory of " + name(s.array));
+      return;
+    }
     line(std::string(s.keep ? "result " : "buffer ") + place(s.array, program_[s.array].shape));
   }
   void of(const Free& s) { line("free " + name(s.array)); }

@@ -1,11 +1,13 @@
 #include "emit/shared_nest.h"
 
 #include "fuse/share.h"
+#include "plan/rooms.h"
 #include "program/affine_of.h"
 #include "program/edit.h"
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 namespace twill::nest {
 
@@ -51,6 +53,7 @@ SharedNest::SharedNest(Tables& tables, const Pass& pass, Surroundings surroundin
     members_.emplace_back(t_, schedules_[i], pass.loops.chains[i], pass.grain, surroundings);
   }
   find_early();
+  share_rooms();
 }
 
 const Dim& SharedNest::dim_of(const ChainLevel& level) const {
@@ -214,6 +217,57 @@ void SharedNest::find_early() {
   for (StageNest& member : members_) member.need_early(early_);
 }
 
+/// What lives as long as an iteration, and is read for the last time before something else is computed, lends
+/// its memory to that.
+void SharedNest::share_rooms() {
+  if (!early_.empty()) return;  // the first pass has memory for other arrays than the second one
+  std::vector<ArrayId> arrays;
+  std::vector<Life> lives;
+  for (std::size_t i = 0; i < stages_.size(); ++i)
+    for (const Output& output : stages_[i].outputs) {
+      const auto box = t_.nest().boxes.find(output.array);
+      const bool in_ring = box != t_.nest().boxes.end() && box->second.ring >= 0;
+      const Array& array = t_.program()[output.array];
+      if (std::ranges::find(locals_, output.array) == locals_.end() || in_ring || !array.type.is_scalar() ||
+          is_on_stack(output.array))
+        continue;
+      Life life{i, i};
+      for (std::size_t k = i + 1; k < stages_.size(); ++k)
+        if (reads(stages_[k], output.array)) life.last = k;
+      arrays.push_back(output.array);
+      lives.push_back(life);
+    }
+  const std::vector<std::size_t> rooms = rooms_of(lives, [&](std::size_t one, std::size_t other) {
+    return t_.program()[arrays[one]].type == t_.program()[arrays[other]].type &&
+           has_room(arrays[other], arrays[one]);
+  });
+  for (std::size_t a = 0; a < arrays.size(); ++a)
+    if (rooms[a] != a) t_.nest().memory_of[arrays[a]] = arrays[rooms[a]];
+}
+
+const std::vector<Expr>& SharedNest::extents_of(ArrayId array) const {
+  const auto box = t_.nest().boxes.find(array);
+  return box == t_.nest().boxes.end() ? t_.program()[array].shape : box->second.extents;
+}
+
+/// Has the memory of the one array at least as many elements as that of the other, for all sizes?
+bool SharedNest::has_room(ArrayId array, ArrayId other) const {
+  const auto split = [&](ArrayId of) {
+    double known = 1;
+    std::multiset<const Node*> unknown;
+    for (const Expr extent : extents_of(of)) {
+      if (const Literal* literal = as<Literal>(extent))
+        known *= static_cast<double>(literal->value.i);
+      else
+        unknown.insert(extent.get());
+    }
+    return std::pair(known, unknown);
+  };
+  const auto [most, sizes] = split(array);
+  const auto [needed, others] = split(other);
+  return needed <= most && sizes == others;
+}
+
 Expr SharedNest::enough_points() {
   Expr total = members_.front().total_points(locals_);
   for (std::size_t i = 1; i < members_.size(); ++i) total = t_.add(total, members_[i].total_points(locals_));
@@ -263,9 +317,10 @@ Code SharedNest::loops(bool first_pass) {
 }
 
 bool SharedNest::is_on_stack(ArrayId array) const {
-  if (t_.nest().boxes.contains(array)) return false;
+  const auto box = t_.nest().boxes.find(array);
+  if (box != t_.nest().boxes.end() && box->second.ring >= 0) return false;  // others go on with it
   auto bytes = static_cast<std::int64_t>(byte_size(t_.program()[array].type));
-  for (Expr extent : t_.program()[array].shape) {
+  for (Expr extent : extents_of(array)) {
     const Literal* literal = as<Literal>(extent);
     if (!literal || literal->value.i < 1 || literal->value.i > stack_bytes) return false;
     bytes *= literal->value.i;
@@ -279,7 +334,8 @@ Code SharedNest::from(std::size_t level) {
   std::vector<ArrayId> memory;
   if (level == memory_level_) {
     for (ArrayId array : locals_)
-      if (!is_on_stack(array) && (!first_pass_ || early_.contains(array))) memory.push_back(array);
+      if (!is_on_stack(array) && t_.nest().memory(array) == array && (!first_pass_ || early_.contains(array)))
+        memory.push_back(array);
   }
   for (ArrayId array : memory) code.push_back({Allocate{array}});
   if (level == shared_.size()) {

@@ -22,6 +22,7 @@ class SharedNest {
   ArrayId in_box(ArrayId array, Box box);
   Expr read_instead(Expr root, const std::map<ArrayId, ArrayId>& arrays);
   void find_early();
+  void share_rooms();
   Code loops(bool first_pass);
   Code from(std::size_t level);
   StageNest::Range parts_to_learn() const;
@@ -31,6 +32,8 @@ class SharedNest {
   Code iteration();
   Code slice(std::size_t member);
   bool is_on_stack(ArrayId array) const;
+  const std::vector<Expr>& extents_of(ArrayId array) const;
+  bool has_room(ArrayId array, ArrayId other) const;
   Expr enough_points();
   const Dim& dim_of(const ChainLevel& level) const;
 

@@ -330,7 +330,7 @@ Code StageNest::fold_into(const FoldGroup& group, const Role& role, Expr value) 
     return code;
   }
   if (group.in_memory) {
-    code.push_back(t_.accumulate(role.target, place(role), value, group.op));
+    code.push_back({Put{role.target, place(role), value, group.op, checks_of(role)}});
     return code;
   }
   if (!group.seen) {
@@ -532,7 +532,7 @@ Code StageNest::init_region(const Role& role, const FoldGroup& group) {
     if (std::find(inside.begin(), inside.end(), dim) == inside.end()) inside.push_back(dim);
   }
   Code code;
-  code.push_back(t_.put(role.target, place(role), group.op.identity));
+  code.push_back(store(role, place(role), group.op.identity));
   for (std::size_t d = inside.size(); d-- > 0;) {
     For loop{.index = stage_.dims[inside[d]].id, .lo = ranges_[inside[d]].lo, .hi = ranges_[inside[d]].hi};
     loop.by = d + 1 == inside.size() ? By::Simd : By::Seq;

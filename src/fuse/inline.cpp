@@ -249,11 +249,30 @@ bool reads_few(const Program& program, const Stage& producer, const Output& outp
     here.erase(std::find(here.begin(), here.end(), extent));
   }
   if (there.empty() && here.empty()) return read <= computed;
-  if (there.size() != 1 || here.size() != 1) return false;
+  if (there.size() != here.size()) return false;
   Prover prover(program);
-  const poly::Affine more =
-      prover.conditions().value(there.front()) * computed - prover.conditions().value(here.front()) * read;
-  return prover.is_non_negative({}, more) == poly::Answer::Yes;
+  const auto are_enough = [&](Expr points, std::int64_t factor, Expr uses, std::int64_t times_used) {
+    auto& conditions = prover.conditions();
+    return prover.is_non_negative({}, conditions.value(points) * factor -
+                                          conditions.value(uses) * times_used) == poly::Answer::Yes;
+  };
+  if (there.size() == 1) return are_enough(there.front(), computed, here.front(), read);
+  // Every second point of several dimensions: for each of them, another one has so many times the points.
+  const auto pair = [&](Expr extent) {
+    const Apply* apply = as<Apply>(extent);
+    const Literal* divisor = apply && apply->prim == Prim::Div ? as<Literal>(extent->args[1]) : nullptr;
+    for (const std::int64_t factor : {divisor ? divisor->value.i : 1, std::int64_t{1}}) {
+      if (factor < 1 || computed > (std::int64_t{1} << 30) / factor) continue;
+      const auto enough =
+          std::ranges::find_if(there, [&](Expr points) { return are_enough(points, 1, extent, factor); });
+      if (enough == there.end()) continue;
+      computed *= factor;
+      there.erase(enough);
+      return true;
+    }
+    return false;
+  };
+  return std::ranges::all_of(here, pair) && read <= computed;
 }
 
 bool is_as_quick_as_reading(Program& program, const Stage& producer, const Output& output,

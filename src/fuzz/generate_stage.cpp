@@ -166,6 +166,19 @@ std::optional<std::vector<Expr>> Generator::places_in(ArrayId id, const std::vec
   return at;
 }
 
+/// Perhaps outside: nobody knows before the run.
+void Generator::move_by_data(std::vector<Expr>& at) {
+  for (const ArrayId array : visible_) {
+    const Type type = program_[array].type;
+    if (at.empty() || hidden_.contains(array) || !held_.at(array).shape.empty() || !type.is_integer())
+      continue;
+    const Expr number = pool_.cast(Scalar::I64, pool_.read(array, type, {}));
+    Expr& moved = at[static_cast<std::size_t>(rng_.below(static_cast<int>(at.size())))];
+    moved = pool_.apply(Prim::Add, {moved, pool_.apply(Prim::Mod, {number, pool_.integer(2)})});
+    return;
+  }
+}
+
 std::optional<Output> Generator::new_version(const std::vector<NewDim>& dims, const Surroundings& around) {
   std::vector<ArrayId> candidates = visible_;
   rng_.shuffle(candidates);
@@ -177,6 +190,7 @@ std::optional<Output> Generator::new_version(const std::vector<NewDim>& dims, co
     const auto at = places_in(old, dims, output.combine);
     if (!at) continue;
     output.at = *at;
+    if (rng_.chance(20)) move_by_data(output.at);
     output.into = old;
     output.array = array(array_name("v"), type, std::vector(held_.at(old).shape));
     const bool folds = std::ranges::any_of(output.combine, is<Fold>);

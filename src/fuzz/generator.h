@@ -137,6 +137,7 @@ class Generator {
   NewDim rectangular_dim(const std::string& name, const Extent& e, std::int64_t low);
   void use(const NewDim& dim, Surroundings& around);
   Output dense_output(const std::vector<NewDim>& dims, const Surroundings& around);
+  void move_by_data(std::vector<Expr>& at);
   std::optional<Output> new_version(const std::vector<NewDim>& dims, const Surroundings& around);
   Output scatter_output(const std::vector<NewDim>& dims, const Surroundings& around);
   std::optional<Output> append_output(const std::vector<NewDim>& dims, const Surroundings& around);

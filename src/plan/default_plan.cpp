@@ -41,7 +41,7 @@ class Planner {
     return std::move(planned_);
   }
 
-  /// The first stages of clusters for which there are no loops: nothing is planned for them.
+  /// The first stages of clusters, and sets, for which there are no loops: nothing is planned for them.
   const std::set<std::string>& refused() const { return refused_; }
 
  private:
@@ -60,7 +60,7 @@ class Planner {
       first += count;
     }
     if (!lists_.empty() && slices_)
-      merge_in_tiles(program_, machine_, list, inside_parallel, *slices_, groups, planned_.reasons);
+      merge_in_tiles(program_, machine_, list, inside_parallel, *slices_, groups, planned_.whole);
     order = in_order(groups);
     const Lifetimes lifetimes(program_, list, order);
     first = 0;
@@ -70,7 +70,7 @@ class Planner {
       if (count > 1) {
         // Stages with blocks share no loops.
         if (!group.tiles && (is_sliced(*group.stages.front()) || most_shared(program_, group.stages) == 0))
-          group.tiles = in_tiles(program_, machine_, group.stages, site, Slices::All, planned_.reasons);
+          group.tiles = in_tiles(program_, machine_, group.stages, site, Slices::All, planned_.whole);
         if (group.tiles) {
           plan.clusters.push_back(std::move(group.tiles->cluster));
           planned_.sliced.insert(planned_.sliced.end(), group.tiles->sliced.begin(),
@@ -85,7 +85,12 @@ class Planner {
         continue;
       }
       const Stage& last = *order[first++];
-      plan.clusters.push_back(stage(last, site));
+      auto alone = stage(last, members_of(owner, branch, last), site);
+      if (!alone) {
+        refused_.insert(last.name);
+        continue;
+      }
+      plan.clusters.push_back(std::move(*alone));
       take_over(last, site, plan.clusters.back());
       let_appends_grow(program_, group.stages, site, plan.clusters.back());
       const std::vector<ChainLevel> levels = loops_of(plan.clusters.back())->chains.front();
@@ -129,6 +134,17 @@ class Planner {
                                [&](const ClusterSets& list) { return list.sliced.contains(stage.name); });
   }
 
+  /// The stages of the program that the stage is made of.
+  StageSet members_of(const std::string& owner, int branch, const Stage& stage) const {
+    for (const ClusterSets& list : lists_) {
+      if (list.owner != owner || list.branch != branch) continue;
+      for (const std::vector<StageSet>& cluster : list.clusters)
+        for (const StageSet& set : cluster)
+          if (set.back() == stage.name) return set;
+    }
+    return {stage.name};
+  }
+
   /// How many stages each cluster of a list has.
   std::vector<std::size_t> cluster_sizes(const std::string& owner, int branch, std::size_t stages) const {
     for (const ClusterSets& list : lists_) {
@@ -153,11 +169,11 @@ class Planner {
       if (cores && site.inside_parallel) continue;
       if (auto cluster = inside(stages, shared_levels(stages, depth, cores), depth, site)) return cluster;
     }
-    planned_.reasons.push_back({"order",
-                                {stages.front()->name, stages.back()->name},
-                                "no order of loops is right for '" + stages.front()->name + "' and '" +
-                                    stages.back()->name + "' together",
-                                stages.back()->place});
+    planned_.apart.push_back({"order",
+                              {stages.front()->name, stages.back()->name},
+                              "no order of loops is right for '" + stages.front()->name + "' and '" +
+                                  stages.back()->name + "' together",
+                              stages.back()->place});
     return std::nullopt;
   }
 
@@ -264,7 +280,7 @@ class Planner {
           to.push_back(item);
         }
       };
-      keep_local(program_, stages, i, depth, site, best->stores);
+      keep_local(stages, i, depth, site, best->stores);
       take(best->stores, cluster.stores);
       take(best->merges, cluster.merges);
       take(best->tiles, cluster.tiles);
@@ -289,7 +305,8 @@ class Planner {
     });
   }
 
-  Cluster stage(const Stage& stage, const Site& site) {
+  /// Nothing if no loops are right for a stage that could as well be several: its `members`.
+  std::optional<Cluster> stage(const Stage& stage, const StageSet& members, const Site& site) {
     const Nested* nested = std::get_if<Nested>(&stage.body);
     const bool carries = nested && !nested->block->carries.empty();
     const Proposer proposer(program_, machine_, stage);
@@ -320,6 +337,14 @@ class Planner {
       if (!refusal) return cluster;
       if (!reason) reason = std::move(refusal);
     } while (order.size() <= 6 && std::next_permutation(order.begin(), order.end()));
+    for (const std::string& member : members)
+      if (member != stage.name)
+        planned_.apart.push_back(
+            {"order",
+             {member, stage.name},
+             "no order of loops computes both '" + member + "' and '" + stage.name + "': " + reason->text,
+             stage.place});
+    if (members.size() > 1) return std::nullopt;
     fail(Fault::Limit, "E0403", stage.place,
          "no order of loops computes all outputs of stage '" + stage.name + "': " + reason->text,
          "make it several stages");
@@ -338,7 +363,7 @@ class Planner {
   std::set<std::string> refused_;
 };
 
-/// The clusters with one of these stages as their first are cut into their sets.
+/// The clusters with one of these stages as their first are cut into their sets, and sets into stages.
 std::vector<ClusterSets> cut_apart(std::span<const ClusterSets> lists, const std::set<std::string>& firsts) {
   std::vector<ClusterSets> result(lists.begin(), lists.end());
   for (ClusterSets& list : result) {
@@ -348,7 +373,12 @@ std::vector<ClusterSets> cut_apart(std::span<const ClusterSets> lists, const std
         clusters.push_back(std::move(cluster));
         continue;
       }
-      for (StageSet& set : cluster) clusters.push_back({std::move(set)});
+      for (StageSet& set : cluster) {
+        if (cluster.size() > 1)
+          clusters.push_back({std::move(set)});
+        else
+          for (std::string& stage : set) clusters.push_back({{std::move(stage)}});
+      }
     }
     list.clusters = std::move(clusters);
   }
@@ -372,6 +402,7 @@ Planned default_plan(const std::shared_ptr<const Program>& program, const Machin
   if (!planner.refused().empty()) {
     // Alone, stages may be others than together: they are fused again.
     Planned again = default_plan(program, machine, cut_apart(lists, planner.refused()), slices);
+    again.apart.insert(again.apart.begin(), planned.apart.begin(), planned.apart.end());
     again.reasons.insert(again.reasons.begin(), planned.reasons.begin(), planned.reasons.end());
     return again;
   }

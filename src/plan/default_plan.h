@@ -14,9 +14,10 @@ struct Planned {
   Plan plan;
   std::vector<Reason>
       sliced;  // by sliced stage and the stage whose tiles need it: in what memory, and how much twice
+  std::vector<Reason> apart;    // by pairs of stages: why they are not computed together, as was asked for
+  std::vector<Reason> whole;    // by stage and reader: why there are no slices of it for tiles of that
   std::vector<Reason> reasons;  // what was decided and what was not possible
 };
-
 
 /// Always legal for a checked program: a pass for every stage, or for every cluster, whose sets can be joined
 /// and can share a loop. `slices`: which stages of different clusters may be computed in slices for tiles of

@@ -14,8 +14,8 @@
 
 namespace twill {
 
-void keep_local(const Program& program, std::span<const Stage* const> stages, std::size_t stage, int depth,
-                const Site& site, std::vector<Store>& stores) {
+void keep_local(std::span<const Stage* const> stages, std::size_t stage, int depth, const Site& site,
+                std::vector<Store>& stores) {
   for (std::size_t o = 0; o < stages[stage]->outputs.size(); ++o) {
     const Output& output = stages[stage]->outputs[o];
     const bool read = std::ranges::any_of(
@@ -50,7 +50,8 @@ std::optional<Cluster> with_loops(const Program& program, const Machine& machine
   ClusterLoops loops{tiles.shared.size(), {}, {}};
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const bool slice = i < tiles.sliced;
-    const Proposer proposer(program, machine, *stages[i], slice ? std::set<int>{} : taken);
+    const Proposer proposer = slice ? Proposer(program, machine, *stages[i], {}, tiles.widths[i])
+                                    : Proposer(program, machine, *stages[i], taken);
     std::optional<Cluster> best;
     for (int mask = (1 << Wishes::count) - 1; mask >= 0 && !best; --mask) {
       Wishes wishes = Wishes::of(mask);
@@ -67,7 +68,7 @@ std::optional<Cluster> with_loops(const Program& program, const Machine& machine
     // Rows that data say where to put are hardly long.
     if (!scatters(*stages[i])) proposer.read_ahead(*best);
     if (why_illegal(program, *stages[i], *best, site)) best->ahead.clear();
-    if (!slice && *shared.rbegin() == depth - 1) keep_local(program, stages, i, depth, site, best->stores);
+    if (!slice && *shared.rbegin() == depth - 1) keep_local(stages, i, depth, site, best->stores);
     cluster.instances.push_back(best->instances.front());
     cluster.grain = best->grain;
     loops.chains.push_back(loops_of(*best)->chains.front());
@@ -114,15 +115,36 @@ std::vector<Reason> what_is_sliced(std::span<const Stage* const> stages, const T
 std::optional<Tiled> in_tiles(const Program& program, const Machine& machine,
                               std::span<const Stage* const> stages, const Site& site, Slices slices,
                               std::vector<Reason>& reasons) {
+  const auto no = [&](Reason reason) -> std::optional<Tiled> {
+    reason.stages = {stages.front()->name, stages.back()->name};
+    reasons.push_back(std::move(reason));
+    return std::nullopt;
+  };
   const std::size_t sliced = could_be_sliced(program, stages, site);
-  if (sliced == 0) return std::nullopt;
-  std::optional<Reason> reason;
+  if (sliced == 0) {
+    auto why = why_not_sliced(program, *stages.front(), site);
+    return no(why ? *why : Reason{"single", {}, "'" + stages.front()->name + "' is a single value", {}});
+  }
   const int vector = Proposer(program, machine, *stages[sliced]).vector_dim();
-  for (TileLoops& tiles : tile_loops(program, machine, stages, sliced, vector)) {
-    const double again = *std::max_element(tiles.again.begin(), tiles.again.end());
-    if (again > most_again || (slices == Slices::NothingTwice && again > 0) ||
-        (slices == Slices::Overlapping && !tiles.overlap))
+  auto candidates = tile_loops(program, machine, stages, sliced, vector);
+  if (!candidates) return no(candidates.why());
+  std::optional<Reason> reason;
+  for (TileLoops& tiles : std::vector(*candidates)) {
+    const auto worst = std::ranges::max_element(tiles.again);
+    const auto twice = [&](const std::string& text) {
+      const std::string& name = stages[static_cast<std::size_t>(worst - tiles.again.begin())]->name;
+      if (!reason)
+        reason = Reason{"twice", {}, fmt::format("{:.1f} % of '{}' {}", 100 * *worst, name, text), {}};
+    };
+    if (*worst > most_again) {
+      twice("would be computed twice");
       continue;
+    }
+    if (slices == Slices::NothingTwice && *worst > 0) {
+      twice("would be computed twice, which was not chosen");
+      continue;
+    }
+    if (slices == Slices::Overlapping && !tiles.overlap) continue;
     for (const bool cores : {true, false}) {
       if (cores && site.inside_parallel) continue;
       if (!cores) tiles.shared.erase(tiles.shared.begin());
@@ -130,8 +152,7 @@ std::optional<Tiled> in_tiles(const Program& program, const Machine& machine,
         return Tiled{std::move(*cluster), what_is_sliced(stages, tiles), std::move(tiles.again)};
     }
   }
-  if (reason) reasons.push_back(std::move(*reason));
-  return std::nullopt;
+  return no(reason ? *reason : Reason{"tiles", {}, "no loops are right for tiles and slices together", {}});
 }
 
 std::optional<double> again_in_tiles(const Program& program, const Machine& machine, const Stage& first,
@@ -143,7 +164,9 @@ std::optional<double> again_in_tiles(const Program& program, const Machine& mach
   const std::array stages = {&first, &second};
   const int vector = Proposer(program, machine, second).vector_dim();
   std::optional<double> least;
-  for (const TileLoops& tiles : tile_loops(program, machine, stages, 1, vector))
+  const auto candidates = tile_loops(program, machine, stages, 1, vector);
+  if (!candidates) return std::nullopt;
+  for (const TileLoops& tiles : *candidates)
     if (const double again = tiles.again.front();
         tiles.overlap && again <= most_again && (!least || again < *least))
       least = again;
@@ -177,17 +200,37 @@ class Merger {
       for (std::size_t p = g; p-- > 0;) {
         if (!uses(groups_[g], groups_[p])) continue;
         if (!lifetimes) lifetimes.emplace(program_, list_, in_order(groups_));
-        const std::vector<std::size_t> readers = readers_of(p, *lifetimes);
-        if (readers.empty() || readers.back() != g || !could_meet(readers)) continue;
+        if (auto why = why_not_sliced(p, *lifetimes)) {
+          note(p, g, std::move(*why));
+          continue;
+        }
+        const std::vector<std::size_t> readers = readers_of(p);
+        if (readers.back() != g) continue;
+        const auto note_all = [&](const Reason& why) {
+          for (const std::size_t r : readers) note(p, r, why);
+        };
+        if (!could_meet(readers)) {
+          note_all({"between",
+                    {},
+                    "tiles of all readers of '" + groups_[p].stages.back()->name +
+                        "' are one pass, and what is computed between them needs the one and is "
+                        "needed by the other",
+                    {}});
+          continue;
+        }
         StageGroup all;
         all.stages = groups_[p].stages;
         for (const std::size_t r : readers)
           all.stages.insert(all.stages.end(), groups_[r].stages.begin(), groups_[r].stages.end());
         std::size_t done = 0;
         for (std::size_t k = 0; k <= g; ++k) done += groups_[k].stages.size();
+        std::vector<Reason> why;
         all.tiles =
-            in_tiles(program_, machine_, all.stages, {inside_parallel_, *lifetimes, done}, slices_, reasons_);
-        if (!all.tiles) continue;
+            in_tiles(program_, machine_, all.stages, {inside_parallel_, *lifetimes, done}, slices_, why);
+        if (!all.tiles) {
+          note_all(why.back());
+          continue;
+        }
         lifetimes.reset();
         groups_[g] = std::move(all);
         for (std::size_t r = readers.size() - 1; r-- > 0;)
@@ -197,24 +240,41 @@ class Merger {
         p = g;
       }
     }
+    for (auto& [pair, reason] : apart_)
+      if (std::ranges::none_of(groups_, [&](const StageGroup& group) {
+            return std::ranges::count(group.stages, pair.first) +
+                       std::ranges::count(group.stages, pair.second) >
+                   1;
+          }))
+        reasons_.push_back(std::move(reason));
   }
 
  private:
-  /// The groups that read what the stages of a group compute, if nobody else does and it could be computed in
-  /// slices.
-  std::vector<std::size_t> readers_of(std::size_t p, const Lifetimes& lifetimes) {
+  /// Why what the one group computes is not computed in slices for the other one, which reads it.
+  void note(std::size_t p, std::size_t g, Reason reason) {
+    for (const Stage* producer : groups_[p].stages)
+      for (const Stage* reader : groups_[g].stages) {
+        if (!uses(*reader, *producer)) continue;
+        reason.stages = {producer->name, reader->name};
+        apart_.insert_or_assign({producer, reader}, reason);
+      }
+  }
+
+  /// Why what the stages of a group compute, all of it, has no slices.
+  std::optional<Reason> why_not_sliced(std::size_t p, const Lifetimes& lifetimes) {
+    std::size_t all = 0;
+    for (const StageGroup& group : groups_) all += group.stages.size();
+    for (const Stage* stage : groups_[p].stages)
+      if (auto why = twill::why_not_sliced(program_, *stage, {inside_parallel_, lifetimes, all})) return why;
+    return std::nullopt;
+  }
+
+  /// The groups that read what the stages of a group compute.
+  std::vector<std::size_t> readers_of(std::size_t p) {
     std::vector<std::size_t> readers;
     for (std::size_t k = 0; k < groups_.size(); ++k)
       if (k != p && uses(groups_[k], groups_[p])) readers.push_back(k);
-    std::size_t all = 0;
-    for (const StageGroup& group : groups_) all += group.stages.size();
-    const bool sliced =
-        std::all_of(groups_[p].stages.begin(), groups_[p].stages.end(), [&](const Stage* stage) {
-          return !why_not_slice(program_, *stage) &&
-                 std::all_of(stage->outputs.begin(), stage->outputs.end(),
-                             [&](const Output& output) { return lifetimes.is_over(output.array, all); });
-        });
-    return sliced ? readers : std::vector<std::size_t>{};
+    return readers;
   }
 
   /// Can all of these groups, which are in order, run where the last one does? None of those in between may
@@ -258,6 +318,8 @@ class Merger {
   std::vector<StageGroup>& groups_;
   std::vector<Reason>& reasons_;
   std::map<const Stage*, std::set<ArrayId>> needed_;  // by stages, where that was asked
+  /// By stage and reader.
+  std::map<std::pair<const Stage*, const Stage*>, Reason> apart_;
 };
 
 /// A list whose sets are stages.
@@ -351,8 +413,8 @@ std::vector<std::optional<TiledSets>> tiled_clusters(const std::shared_ptr<const
     const std::vector<std::size_t> order = sliced_first(*fused->program, group.stages, site);
     for (const std::size_t i : order) stages.push_back(group.stages[i]);
     if (stages.empty()) continue;
-    std::vector<Reason> reasons;
-    const auto tiles = in_tiles(*fused->program, machine, stages, site, Slices::All, reasons);
+    std::vector<Reason> why;
+    const auto tiles = in_tiles(*fused->program, machine, stages, site, Slices::All, why);
     if (!tiles) continue;
     TiledSets& sets = found[k].emplace();
     for (const std::size_t i : order) sets.sets.push_back(list.clusters[asked[k]][i]);

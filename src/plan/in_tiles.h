@@ -35,12 +35,12 @@ struct Tiled {
 
 /// What a stage that shares the loops of a cluster, `depth` dimensions, computes for the other ones alone
 /// lives as long as an iteration.
-void keep_local(const Program& program, std::span<const Stage* const> stages, std::size_t stage, int depth,
-                const Site& site, std::vector<Store>& stores);
+void keep_local(std::span<const Stage* const> stages, std::size_t stage, int depth, const Site& site,
+                std::vector<Store>& stores);
 
 /// Stages, in the order in which they run, that are computed tile by tile: the last ones in tiles, the first
-/// ones in the slices that these need. Nothing if they cannot be; `reasons`: why, if there is a plan that the
-/// judge refuses.
+/// ones in the slices that these need. Nothing if they cannot be, or save nothing so: then `reasons` gets
+/// one.
 std::optional<Tiled> in_tiles(const Program& program, const Machine& machine,
                               std::span<const Stage* const> stages, const Site& site, Slices slices,
                               std::vector<Reason>& reasons);
@@ -60,6 +60,7 @@ std::vector<const Stage*> in_order(std::span<const StageGroup> groups);
 
 /// Merges groups whose results later groups read with these, where tiles of them need slices of the results
 /// and little is computed again: of one reader, or of all of them together. The last ones come first.
+/// `reasons`: by stage and reader that stay apart, why.
 void merge_in_tiles(const Program& program, const Machine& machine, const StageList& list,
                     bool inside_parallel, Slices slices, std::vector<StageGroup>& groups,
                     std::vector<Reason>& reasons);

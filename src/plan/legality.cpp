@@ -413,7 +413,7 @@ class Judge {
     const std::string name = "'" + array_name(output) + "'";
     const Tile* tile = tile_of(output);
     const bool in_memory = !tile || first <= tile->loop;
-    if (in_memory && may_write_outside(program_, stage_, output))
+    if (in_memory && std::any_of(output.combine.begin(), output.combine.end(), is<Scatter>))
       refuse("data-extent", name + " cannot accumulate in memory: data decide where it is written");
     if (in_memory && !op.identity)
       refuse("no-identity", name + " cannot accumulate in memory: its operator has no identity");

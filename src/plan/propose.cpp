@@ -32,6 +32,9 @@ constexpr std::int64_t shortest_row_past = 64;
 /// Of rows with fewer points, the processor fetches several by itself.
 constexpr std::int64_t shortest_row_ahead = 256;
 
+/// Lanes that load every second element, or every fourth one, use most of every line.
+constexpr std::int64_t small_stride = 4;
+
 /// Beyond this many copies of a body, code gets longer but not faster.
 constexpr std::int64_t most_copies = 64;
 
@@ -50,8 +53,13 @@ std::optional<std::int64_t> literal_extent(const Dim& dim) {
   return std::max<std::int64_t>(0, hi->value.i - lo->value.i);
 }
 
-Proposer::Proposer(const Program& program, const Machine& machine, const Stage& stage, std::set<int> taken)
-    : program_(program), machine_(machine), stage_(stage), taken_(std::move(taken)) {
+Proposer::Proposer(const Program& program, const Machine& machine, const Stage& stage, std::set<int> taken,
+                   Widths widths)
+    : program_(program),
+      machine_(machine),
+      stage_(stage),
+      taken_(std::move(taken)),
+      widths_(std::move(widths)) {
   vector_dim_ = find_vector_dim();
   find_small_folds();
   tile_ =
@@ -149,34 +157,63 @@ bool Proposer::any_is_seq(int d) const {
 bool Proposer::is_small(int d) const { return std::find(small_.begin(), small_.end(), d) != small_.end(); }
 
 int Proposer::find_vector_dim() const {
-  int best = -1, best_score = 0;
   // Outside of a dimension that runs in order is the better place for an independent one.
   int first = 0;
   for (int d = first; d < static_cast<int>(stage_.dims.size()); ++d) {
     if (any_is_seq(d)) first = d;
   }
+  std::vector<int> dims;
   for (int d = first; d < static_cast<int>(stage_.dims.size()); ++d) {
-    const bool vectorisable = !taken_.contains(d) && !is_short_fold(d) &&
-                              std::all_of(stage_.outputs.begin(), stage_.outputs.end(), [&](const Output& o) {
-                                return is<Cat>(o.combine[d]) || is<Fold>(o.combine[d]);
-                              });
-    if (!vectorisable) continue;
-    int score = 1;
-    for (const Output& output : stage_.outputs) {
-      if (is<Cat>(output.combine[d])) score += 2 * contiguity(output.at, stage_.dims[d].id);
-    }
-    for_each_expr(stage_, [&](Expr root) {
-      visit(root, [&](Expr node) {
-        if (const Read* read = as<Read>(node))
-          score += contiguity(std::span(node->args).first(read->rules.size()), stage_.dims[d].id);
-      });
-    });
-    if (best < 0 || score >= best_score) {
-      best = d;
-      best_score = score;
-    }
+    if (!taken_.contains(d) && !is_short_fold(d) &&
+        std::all_of(stage_.outputs.begin(), stage_.outputs.end(),
+                    [&](const Output& o) { return is<Cat>(o.combine[d]) || is<Fold>(o.combine[d]); }))
+      dims.push_back(d);
   }
-  return best;
+  // Lanes that have no point are a waste, if another dimension fills them.
+  if (!std::ranges::all_of(dims, [&](int d) { return is_narrow(d); }))
+    std::erase_if(dims, [&](int d) { return is_narrow(d); });
+  // Of dimensions along which everything is stored, that of the stores, whatever the reads say: an element is
+  // stored once and alone, where lines that are read may be in the caches for others. Where some are folded,
+  // nobody stores in the innermost loop, and all have a say.
+  int stored = -1, folded = -1;
+  for (const int d : dims) {
+    int& best = all_are_stored(d) ? stored : folded;
+    if (best < 0 || ease_of(d) >= ease_of(best)) best = d;
+  }
+  if (stored < 0 || folded < 0) return std::max(stored, folded);
+  const int a = ease_of(stored).sum(), b = ease_of(folded).sum();
+  return a > b || (a == b && stored > folded) ? stored : folded;
+}
+
+Proposer::Ease Proposer::ease_of(int d) const {
+  const DimId dim = stage_.dims[static_cast<std::size_t>(d)].id;
+  const auto ease = [&](std::span<const Expr> subscripts) {
+    const int steps = contiguity(subscripts, dim);
+    if (steps >= 0 || subscripts.empty() || contiguity(subscripts.first(subscripts.size() - 1), dim) != 0)
+      return steps;
+    const auto factor = factor_of(subscripts.back(), dim);
+    return factor && std::abs(*factor) <= small_stride ? 0 : steps;
+  };
+  Ease result;
+  for (const Output& output : stage_.outputs)
+    if (is<Cat>(output.combine[static_cast<std::size_t>(d)])) result.stores += 2 * ease(output.at);
+  for_each_expr(stage_, [&](Expr root) {
+    visit(root, [&](Expr node) {
+      if (const Read* read = as<Read>(node))
+        result.reads += ease(std::span(node->args).first(read->rules.size()));
+    });
+  });
+  return result;
+}
+
+bool Proposer::all_are_stored(int d) const {
+  return std::ranges::all_of(
+      stage_.outputs, [&](const Output& o) { return is<Cat>(o.combine[static_cast<std::size_t>(d)]); });
+}
+
+bool Proposer::is_narrow(int d) const {
+  const auto at = static_cast<std::size_t>(d);
+  return at < widths_.size() && widths_[at] && *widths_[at] < machine_.lanes(4);
 }
 
 bool Proposer::is_short_fold(int d) const {

@@ -34,11 +34,16 @@ constexpr const char* wish_names[Wishes::count] = {"tile in registers", "blocks 
 /// The number of points, if it is known in advance.
 std::optional<std::int64_t> literal_extent(const Dim& dim);
 
+/// By dimension, how many points at most are visited of it, if that is known in advance and are not all.
+using Widths = std::vector<std::optional<std::int64_t>>;
+
 /// What could be done with a stage.
 class Proposer {
  public:
-  /// `taken`: loops around the stage visit the points of these dimensions.
-  Proposer(const Program& program, const Machine& machine, const Stage& stage, std::set<int> taken = {});
+  /// `taken`: loops around the stage visit the points of these dimensions. `widths`: of what else is visited
+  /// of it at a time, if it is sliced.
+  Proposer(const Program& program, const Machine& machine, const Stage& stage, std::set<int> taken = {},
+           Widths widths = {});
   /// One worker, one point after the other.
   Cluster in_order(const std::vector<int>& dims) const;
   /// Inside of given loops.
@@ -55,8 +60,18 @@ class Proposer {
   void store(const Wishes& wishes, Cluster& cluster) const;
   bool any_is_seq(int d) const;
   bool is_small(int d) const;
-  /// The dimension whose neighbours are neighbours in memory, for most of what is read and written.
+  /// The dimension whose neighbours are neighbours in memory, for what is written and most of what is read.
   int find_vector_dim() const;
+  /// How easily memory follows the index of a dimension: more if elements are neighbours, less if they jump.
+  struct Ease {
+    int stores = 0, reads = 0;
+    int sum() const { return stores + reads; }
+    friend auto operator<=>(const Ease&, const Ease&) = default;
+  };
+  Ease ease_of(int d) const;
+  bool all_are_stored(int d) const;
+  /// Has a slice fewer points along the dimension than there are lanes?
+  bool is_narrow(int d) const;
   /// Lanes along a fold of a few points are a waste, if there is another dimension.
   bool is_short_fold(int d) const;
   /// Fold dimensions with few points, known in advance, that are written out in the innermost loop.
@@ -93,6 +108,7 @@ class Proposer {
   const Machine& machine_;
   const Stage& stage_;
   std::set<int> taken_;
+  Widths widths_;
   int vector_dim_ = -1;
   std::vector<int> small_;
   std::optional<RegisterTile> tile_;

@@ -1,10 +1,14 @@
 #include "plan/tiles.h"
 
 #include "fuse/share.h"
+#include "plan/rooms.h"
 #include "program/affine_of.h"
 #include "program/index_use.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace twill {
@@ -43,25 +47,48 @@ class Search {
         leader_(*stages[sliced]),
         vector_(vector) {}
 
-  std::vector<TileLoops> run() {
-    find_dims();
-    std::vector<TileLoops> found;
-    if (dims_.empty() || loses_parallelism()) return found;
-    if (auto loops = rings()) found.push_back(std::move(*loops));
-    found.push_back(strips());
-    // Slices that are no longer in a core's own cache when they are read save nothing.
-    std::erase_if(found, [&](const TileLoops& loops) {
-      return bytes(loops.shared) > room() || reads_all_again(loops) || has_narrow_slices(loops);
-    });
-    for (TileLoops& loops : found) {
+  Result<std::vector<TileLoops>, Reason> run() {
+    if (auto reason = find_dims()) return *reason;
+    if (loses_parallelism())
+      return no("short", "the dimensions that tiles could be cut along have too few points for all workers");
+    std::vector<TileLoops> candidates, found;
+    if (auto loops = rings()) candidates.push_back(std::move(*loops));
+    candidates.push_back(strips());
+    std::optional<Reason> reason;
+    for (TileLoops& loops : candidates) {
+      if ((reason = why_no_gain(loops))) continue;
       loops.again = computed_again(stages_, cluster_loops(loops.shared), loops.keep);
       loops.again.resize(sliced_);
       loops.overlap = !overlapping_.empty();
+      loops.widths = widths(loops.shared);
+      found.push_back(std::move(loops));
     }
+    if (found.empty()) return *reason;
     return found;
   }
 
  private:
+  Reason no(std::string code, std::string text) const {
+    return {std::move(code), {stages_.front()->name, leader_.name}, std::move(text), leader_.place};
+  }
+
+  /// Why slices for such tiles save nothing; nothing if they do.
+  std::optional<Reason> why_no_gain(const TileLoops& loops) const {
+    // Slices that are no longer in a core's own cache when they are read …
+    if (const double needed = bytes(loops.shared, loops.keep); needed > room())
+      return no("room",
+                fmt::format("tiles of '{}' would need {:.0f} kB for slices, and the cache of a core has "
+                            "room for {:.0f} kB",
+                            leader_.name, std::ceil(needed / 1e3), room() / 1e3));
+    if (const Stage* stage = reader_of_all(loops))
+      return no("again", "every tile of '" + leader_.name + "' would go through all that '" + stage->name +
+                             "' reads again");
+    if (const Stage* stage = narrow_slice(loops))
+      return no("narrow", "tiles of '" + leader_.name + "' need so little of a row of '" + stage->name +
+                              "' that its loops would cost more than its elements");
+    return std::nullopt;
+  }
+
   ClusterLoops cluster_loops(const std::vector<ChainLevel>& shared) const {
     ClusterLoops loops;
     loops.shared = shared.size();
@@ -80,25 +107,38 @@ class Search {
                      [&](std::size_t level) { return index(shared[level].dim); });
   }
 
+  std::vector<Widths> widths(const std::vector<ChainLevel>& shared) const {
+    std::vector<Slice> found = slices(shared);
+    found.resize(sliced_);
+    std::vector<Widths> result;
+    for (const Slice& slice : found) {
+      result.emplace_back();
+      for (const std::optional<Span>& span : slice)
+        result.back().push_back(span ? width_of(*span) : std::nullopt);
+    }
+    return result;
+  }
+
   poly::Var index(int d) const { return var_of(leader_.dims[static_cast<std::size_t>(d)].id); }
 
-  /// Are rows of some slice so much shorter than those of the tile that they are hardly worth their loops?
-  /// Coarse levels of a pyramid are.
-  bool has_narrow_slices(const TileLoops& loops) const {
+  /// A stage with slices whose rows are so much shorter than those of the tile that they are hardly worth
+  /// their loops: coarse levels of a pyramid have such.
+  const Stage* narrow_slice(const TileLoops& loops) const {
     const auto level = std::find_if(loops.shared.begin(), loops.shared.end(), [&](const ChainLevel& l) {
       return l.dim == vector_ && l.cut.kind == Cut::Kind::Step && l.cut.count > 1;
     });
-    if (level == loops.shared.end()) return false;
+    if (level == loops.shared.end()) return nullptr;
     const std::vector<Slice> found = slices(loops.shared);
     for (std::size_t i = 0; i < sliced_; ++i)
       for (const std::optional<Span>& span : found[i])
         if (span && span->lo.mentions(index(vector_)) && *width_of(*span) < level->cut.count / narrow)
-          return true;
-    return false;
+          return stages_[i];
+    return nullptr;
   }
 
-  /// Would a long fold read all of an array for every tile, and use it for a few points only?
-  bool reads_all_again(const TileLoops& loops) const {
+  /// A stage with a long fold that would read all of an array for every tile, and use it for a few points
+  /// only.
+  const Stage* reader_of_all(const TileLoops& loops) const {
     const std::vector<Slice> found = slices(loops.shared);
     for (std::size_t i = 0; i < sliced_; ++i) {
       const Stage& stage = *stages_[i];
@@ -121,22 +161,23 @@ class Search {
             again = again || (!moves && points < least_uses);
           });
         });
-        if (again) return true;
+        if (again) return &stage;
       }
     }
-    return false;
+    return nullptr;
   }
 
   /// The dimensions that every slice moves along: tiles along others would compute the same again. And those
-  /// along which slices overlap.
-  void find_dims() {
+  /// along which slices overlap. Or why there are none.
+  std::optional<Reason> find_dims() {
     const std::span<const Stage* const> tiled = stages_.subspan(sliced_);
     const int most = tiled.size() == 1 ? static_cast<int>(leader_.dims.size()) : most_shared(program_, tiled);
     std::vector<ChainLevel> points;
     for (int d = 0; d < most; ++d)
       if (std::all_of(tiled.begin(), tiled.end(), [&](const Stage* stage) { return can_cut(*stage, d); }))
         points.push_back({d, {}, By::Seq});
-    if (points.empty()) return;
+    if (points.empty())
+      return no("tiles", "no outer dimension of '" + leader_.name + "' could be cut into tiles");
     const std::vector<Slice> found = slices(points);
     for (const ChainLevel& level : points) {
       bool everywhere = true, overlaps = false;
@@ -158,6 +199,31 @@ class Search {
     if (tiled.size() > 1)
       for (std::size_t k = 0; k < dims_.size(); ++k)
         if (dims_[k] != static_cast<int>(k)) dims_.resize(k);
+    if (!dims_.empty()) return std::nullopt;
+    for (std::size_t i = sliced_; i-- > 0;)
+      if (std::ranges::none_of(found[i], [&](const std::optional<Span>& span) { return span.has_value(); }))
+        return no("whole", "tiles of '" + leader_.name + "' would need all of '" + stages_[i]->name + "'" +
+                               why_all(i));
+    return no("tiles", "no outer dimension of '" + leader_.name + "' cuts all that it reads into parts");
+  }
+
+  /// What speaks against parts of a stage in the reads of those after it.
+  std::string why_all(std::size_t i) const {
+    bool wraps = false, data = false;
+    for (const Stage* reader : stages_.subspan(i + 1))
+      for_each_expr(*reader, [&](Expr root) {
+        visit(root, [&](Expr node) {
+          const Read* read = as<Read>(node);
+          if (!read || std::ranges::none_of(stages_[i]->outputs,
+                                            [&](const Output& o) { return o.array == read->array; }))
+            return;
+          for (std::size_t k = 0; k < read->rules.size(); ++k) {
+            wraps = wraps || read->rules[k] == Boundary::Wrap;
+            data = data || reads_data(node->args[k]);
+          }
+        });
+      });
+    return wraps ? ", which is wrapped around" : data ? ", of which data decide what is read" : "";
   }
 
   /// Folds and scatters only where they are the outermost loops: inside, an element of the output is one
@@ -208,7 +274,7 @@ class Search {
     }
     if (has(vector_)) loops.shared.push_back({vector_, {Cut::Kind::Step, least_row}, By::Seq});
     loops.shared.push_back({*slides, {}, By::Seq});
-    if (has(vector_)) widen(loops.shared, loops.shared.size() - 2, most_row);
+    if (has(vector_)) widen(loops, loops.shared.size() - 2, most_row);
     return loops;
   }
 
@@ -222,58 +288,75 @@ class Search {
     if (has(vector_)) {
       // Arrays of unknown width may need more room than there is.
       Cut& row = loops.shared.back().cut;
-      while (dims_.size() == 1 && row.count > shortest_row && bytes(loops.shared) > room()) row.count /= 2;
+      while (dims_.size() == 1 && row.count > shortest_row && bytes(loops.shared, loops.keep) > room())
+        row.count /= 2;
       for (std::size_t l = 1; l < loops.shared.size(); ++l)
-        if (loops.shared[l].dim == vector_) widen(loops.shared, l, dims_.size() == 1 ? long_row : most_row);
+        if (loops.shared[l].dim == vector_) widen(loops, l, dims_.size() == 1 ? long_row : most_row);
     }
     std::int64_t rows = 1;
     for (std::size_t l = loops.shared.size(); l-- > 1;) {
       if (loops.shared[l].dim == vector_) continue;
-      widen(loops.shared, l, most_rows / rows);
+      widen(loops, l, most_rows / rows);
       rows *= loops.shared[l].cut.count;
     }
     return loops;
   }
 
   /// Makes the iterations of a loop larger as long as the slices stay in half of a core's own cache.
-  void widen(std::vector<ChainLevel>& shared, std::size_t level, std::int64_t most) const {
-    Cut& cut = shared[level].cut;
+  void widen(TileLoops& loops, std::size_t level, std::int64_t most) const {
+    Cut& cut = loops.shared[level].cut;
     while (cut.count < most) {
       cut.count *= 2;
-      const bool is_long = shared[level].dim == vector_ && cut.count > long_row;
-      if (bytes(shared) <= (is_long ? room() / 2 : room())) continue;
+      const bool is_long = loops.shared[level].dim == vector_ && cut.count > long_row;
+      if (bytes(loops.shared, loops.keep) <= (is_long ? room() / 2 : room())) continue;
       cut.count /= 2;
       return;
     }
   }
 
-  double bytes(const std::vector<ChainLevel>& shared) const {
+  /// What an iteration keeps in memory. What is sliced lives until it is read for the last time, but in
+  /// rings.
+  double bytes(const std::vector<ChainLevel>& shared, Keep keep) const {
     const std::vector<Slice> found = slices(shared);
-    double sum = 0;
+    std::vector<Life> lives;
+    std::vector<double> sizes;
+    std::vector<Type> types;
     for (std::size_t i = 0; i < stages_.size(); ++i) {
-      const Stage& stage = *stages_[i];
-      double each = 0;  // bytes at a point
-      for (const Output& output : stage.outputs)
-        if (i < sliced_ || is_handed_on(output))
-          each += static_cast<double>(byte_size(program_[output.array].type));
-      if (each == 0) continue;
-      double points = 1, unknown = 1;
-      for (std::size_t d = 0; d < found[i].size(); ++d) {
-        const Output& first = stage.outputs.front();
-        if (!is<Cat>(first.combine[d])) continue;
-        const Literal* extent = as<Literal>(stage.dims[d].hi);
-        const IndexRef* last = first.at.empty() ? nullptr : as<IndexRef>(first.at.back());
-        const bool row = !last || last->dim == stage.dims[d].id;
-        const std::int64_t likely = row ? guess : guess_rows;
-        // A row may be short; a plane of whole rows is not.
-        if (!found[i][d] && !extent) points *= std::exchange(unknown, likely);
-        points *= static_cast<double>(found[i][d] ? *width_of(*found[i][d])
-                                      : extent    ? extent->value.i
-                                                  : likely);
+      const double points = points_in_memory(*stages_[i], found[i]);
+      for (const Output& output : stages_[i]->outputs) {
+        if (i >= sliced_ && !is_handed_on(output)) continue;
+        std::size_t last = stages_.size();
+        if (keep != Keep::Ring || i >= sliced_)
+          while (--last > i && !reads(*stages_[last], output.array)) continue;
+        lives.push_back({i, last});
+        types.push_back(program_[output.array].type);
+        sizes.push_back(points * static_cast<double>(byte_size(types.back())));
       }
-      sum += points * each;
     }
+    const std::vector<std::size_t> rooms = rooms_of(lives, [&](std::size_t one, std::size_t other) {
+      return types[one] == types[other] && sizes[one] <= sizes[other];
+    });
+    double sum = 0;
+    for (std::size_t k = 0; k < rooms.size(); ++k)
+      if (rooms[k] == k) sum += sizes[k];
     return sum;
+  }
+
+  static double points_in_memory(const Stage& stage, const Slice& slice) {
+    double points = 1, unknown = 1;
+    if (stage.outputs.empty()) return points;
+    const Output& first = stage.outputs.front();
+    for (std::size_t d = 0; d < slice.size(); ++d) {
+      if (!is<Cat>(first.combine[d])) continue;
+      const Literal* extent = as<Literal>(stage.dims[d].hi);
+      const IndexRef* last = first.at.empty() ? nullptr : as<IndexRef>(first.at.back());
+      const bool row = !last || last->dim == stage.dims[d].id;
+      const std::int64_t likely = row ? guess : guess_rows;
+      // A row may be short; a plane of whole rows is not.
+      if (!slice[d] && !extent) points *= std::exchange(unknown, likely);
+      points *= static_cast<double>(slice[d] ? *width_of(*slice[d]) : extent ? extent->value.i : likely);
+    }
+    return points;
   }
 
   /// Does another stage that the shared loops run over read it, in the same iteration?
@@ -303,20 +386,31 @@ class Search {
 
 }  // namespace
 
+std::optional<Reason> why_not_sliced(const Program& program, const Stage& stage, const Site& site) {
+  const auto no = [&](std::string code, const std::string& text) {
+    return Reason{std::move(code), {stage.name}, "'" + stage.name + "' has no slices: " + text, stage.place};
+  };
+  for (const Output& output : stage.outputs) {
+    const std::string name = "'" + program[output.array].name + "'";
+    if (std::ranges::find(program.results, output.array) != program.results.end())
+      return no("result", name + " is a result");
+    if (!site.is_disposable(output.array)) return no("needed", name + " is needed elsewhere");
+  }
+  return why_not_slice(program, stage);
+}
+
 std::size_t could_be_sliced(const Program& program, std::span<const Stage* const> stages, const Site& site) {
   std::size_t count = 0;
-  for (; count + 1 < stages.size(); ++count) {
-    const Stage& stage = *stages[count];
-    const bool only_here = std::all_of(stage.outputs.begin(), stage.outputs.end(), [&](const Output& output) {
-      return site.is_disposable(output.array) && program[output.array].rank() > 0;
-    });
-    if (!only_here || why_not_slice(program, stage)) break;
-  }
+  const auto is_array = [&](const Output& output) { return program[output.array].rank() > 0; };
+  while (count + 1 < stages.size() && std::ranges::all_of(stages[count]->outputs, is_array) &&
+         !why_not_sliced(program, *stages[count], site))
+    ++count;
   return count;
 }
 
-std::vector<TileLoops> tile_loops(const Program& program, const Machine& machine,
-                                  std::span<const Stage* const> stages, std::size_t sliced, int vector) {
+Result<std::vector<TileLoops>, Reason> tile_loops(const Program& program, const Machine& machine,
+                                                  std::span<const Stage* const> stages, std::size_t sliced,
+                                                  int vector) {
   return Search(program, machine, stages, sliced, vector).run();
 }
 

@@ -79,6 +79,7 @@ std::vector<bool> unproven_writes(const Program& program, const Stage& stage, co
              return dim.id == index->dim && lo && lo->value.i >= 0 && dim.hi == shape[k];
            });
   };
+  const bool folds = std::any_of(output.combine.begin(), output.combine.end(), is<Fold>);
   std::optional<Prover> prover;
   poly::Condition facts;
   for (std::size_t k = 0; k < output.at.size(); ++k) {
@@ -86,7 +87,8 @@ std::vector<bool> unproven_writes(const Program& program, const Stage& stage, co
     if (!prover) {
       prover.emplace(program);
       for (const Dim& dim : stage.dims) facts = std::move(facts) && prover->range(dim);
-      if (output.guard) facts = std::move(facts) && prover->conditions().when(output.guard, true);
+      // An element into which nothing is folded is written as well.
+      if (output.guard && !folds) facts = std::move(facts) && prover->conditions().when(output.guard, true);
     }
     const poly::Affine value = prover->conditions().value(output.at[k]);
     const poly::Affine extent = prover->conditions().value(shape[k]);

@@ -100,6 +100,7 @@ std::optional<Span> hull(const Span& a, const Span& b) {
 class Values {
  public:
   Values(const Stage& stage, const Slice& slice) : stage_(stage), slice_(slice) {}
+  Values(const Stage& stage, Slice&& slice) = delete;  // it is only looked at
 
   std::optional<Span> of(Expr e) const {
     const auto affine = affine_of(e);
@@ -201,7 +202,8 @@ class Demand {
         outside_(producer.dims.size(), false) {}
 
   void add(const Stage& reader, const Slice& slice) {
-    const Values values(reader, slice);
+    const Slice everything(reader.dims.size());
+    const Values values(reader, slice), all(reader, everything);
     for_each_expr(reader, [&](Expr root) {
       visit(root, [&](Expr node) {
         const Read* read = as<Read>(node);
@@ -209,7 +211,7 @@ class Demand {
         for (const Output& output : producer_.outputs) {
           if (read->array != output.array) continue;
           for (std::size_t s = 0; s < output.at.size(); ++s)
-            add(dim_of(producer_, output.at[s]), node->args[s], read->rules[s], values);
+            add(dim_of(producer_, output.at[s]), node->args[s], read->rules[s], values, all);
         }
       });
     });
@@ -233,15 +235,38 @@ class Demand {
   }
 
  private:
-  void add(int dim, Expr subscript, Boundary rule, const Values& values) {
+  /// `all`: the values if all of the reader runs.
+  void add(int dim, Expr subscript, Boundary rule, const Values& values, const Values& all) {
     const auto d = static_cast<std::size_t>(dim);
     std::optional<Span> span;
-    const bool stays = rule != Boundary::Mirror && rule != Boundary::Wrap;
-    if (stays && !whole_[d]) span = values.of(subscript);
+    if (rule != Boundary::Wrap && !whole_[d]) span = values.of(subscript);
+    if (span && rule == Boundary::Mirror) span = mirrored(*span, all.of(subscript), producer_.dims[d]);
     if (span && spans_[d]) span = hull(*spans_[d], *span);
     spans_[d] = span;
     whole_[d] = !span;
     outside_[d] = outside_[d] || rule != Boundary::Inside;
+  }
+
+  /// A span that contains what its parts outside of the range are reflected to as well, for every tile;
+  /// nothing if nobody knows how far outside they lie. `all`: what the reader reads in all tiles together.
+  /// What lies so far before the first index, or behind the last one, is reflected to so many of them.
+  std::optional<Span> mirrored(const Span& span, const std::optional<Span>& all, const Dim& dim) const {
+    const auto end = affine_of(dim.hi);
+    const auto before = all ? most(0, all->lo) : std::nullopt;
+    const auto behind = all && end ? most(all->hi, *end - 1) : std::nullopt;
+    if (!before || !behind) return std::nullopt;
+    Span result = span;
+    if (*before > 0) {
+      const auto more = most(*before - 1, extreme(span.hi, false, origins_));
+      if (!more) return std::nullopt;
+      result.hi = result.hi + std::max<std::int64_t>(0, *more);
+    }
+    if (*behind > 0) {
+      const auto more = most(extreme(span.lo, true, origins_) + *behind, *end);
+      if (!more) return std::nullopt;
+      result.lo = result.lo - std::max<std::int64_t>(0, *more);
+    }
+    return result;
   }
 
   /// A span that contains the nearest index inside of the range as well, for every tile; nothing if nobody
