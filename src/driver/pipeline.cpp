@@ -129,7 +129,8 @@ bool are_apart(const Plan& plan, const std::vector<std::string>& stages) {
 void say_why_whole(std::vector<Reason> whole, std::vector<Reason>& apart) {
   std::erase_if(whole, [&](const Reason& reason) {
     const auto known = std::ranges::find(apart, reason.stages, &Reason::stages);
-    return known != apart.end() && known->code != "other-element" && known->code != "range";
+    return known != apart.end() && known->code != "other-element" && known->code != "range" &&
+           known->code != "scalar";
   });
   apart.insert(apart.begin(), whole.begin(), whole.end());
 }
