@@ -318,7 +318,10 @@ Code SharedNest::loops(bool first_pass) {
 
 bool SharedNest::is_on_stack(ArrayId array) const {
   const auto box = t_.nest().boxes.find(array);
-  if (box != t_.nest().boxes.end() && box->second.ring >= 0) return false;  // others go on with it
+  if (box != t_.nest().boxes.end()) {
+    if (box->second.ring >= 0) return false;  // others go on with it
+    if (!t_.program()[array].type.is_scalar()) return false;  // fields may get boxes of their own
+  }
   auto bytes = static_cast<std::int64_t>(byte_size(t_.program()[array].type));
   for (Expr extent : extents_of(array)) {
     const Literal* literal = as<Literal>(extent);
