@@ -1,7 +1,7 @@
 // Clusters that are computed tile by tile: which stages of a list could be one, and their plan.
 //
 // Two ways to decide lead here. Clusters of a list are merged one after the other, from the last one backward
-// (`TileMerger`), or somebody else has decided and asks whether that is possible (`tiled_clusters`).
+// (`merge_in_tiles`), or somebody else has decided and asks whether that is possible (`tiled_clusters`).
 #pragma once
 
 #include "fuse/sets.h"
