@@ -39,9 +39,10 @@ std::optional<double> SliceShares::operator()(const Program& program, const Stag
   Known known;
   for (const Stage* stage : {&first, &second})
     for_each_expr(*stage, [&](Expr e) { known.parts.push_back(e); });
-  std::vector<const Node*> parts;
+  Parts parts;
   for (const Expr e : known.parts) parts.push_back(e.get());
-  const auto [found, is_new] = known_.try_emplace(std::move(parts), std::move(known));
+  const auto [found, is_new] =
+      known_.try_emplace({first.name, second.name, std::move(parts)}, std::move(known));
   if (is_new) found->second.share = tiling_->again(program, first, second);
   return found->second.share;
 }

@@ -7,6 +7,8 @@
 
 #include <functional>
 #include <span>
+#include <string>
+#include <tuple>
 
 namespace twill {
 
@@ -24,7 +26,9 @@ class SliceShares {
     std::vector<Expr> parts;  // kept, so that no other one gets its address
     std::optional<double> share;
   };
-  std::map<std::vector<const Node*>, Known> known_;  // by what the two are made of
+  using Parts = std::vector<const Node*>;
+  std::map<std::tuple<std::string, std::string, Parts>, Known>
+      known_;  // by the two and what they are made of
 };
 
 class ProgramProblem {
